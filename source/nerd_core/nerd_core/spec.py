@@ -1,0 +1,423 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""The robot specification: everything that fixes the meaning of a tensor.
+
+A :class:`RobotSpec` travels with every dataset and every checkpoint. Two parties that hold specs with the same
+:attr:`RobotSpec.content_hash` agree on the order, the units and the frames of every number they exchange; when the
+hashes differ, :func:`diff_specs` says in words where.
+
+All quantities are SI. Quaternions are ordered ``xyzw`` with ``w`` last, as in Isaac Lab 3.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from .serialization import StructureError, from_plain, to_plain
+
+SCHEMA = "nerd.robot_spec/1"
+"""Name and version of the JSON form."""
+
+JointKind = Literal["revolute", "prismatic"]
+ControlKind = Literal["effort", "position", "velocity"]
+SlotShape = Literal["sphere", "capsule", "box", "mesh"]
+Vector = tuple[float, float, float]
+Quaternion = tuple[float, float, float, float]
+
+IDENTITY_QUAT: Quaternion = (0.0, 0.0, 0.0, 1.0)
+AXES: dict[str, Vector] = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
+
+CONTACT_GATE_RADII = 4.0
+"""A contact slot is active nearer than this many of its radii (NeRD, constant of the published code)."""
+
+CONTACT_GATE_FLOOR = 0.12
+"""... or nearer than this distance [m], whichever is larger."""
+
+
+class SpecError(ValueError):
+    """A specification that contradicts itself or cannot be read."""
+
+
+class SpecMismatch(ValueError):
+    """Data or weights made for another robot specification than the one in use."""
+
+
+@dataclass(frozen=True)
+class Joint:
+    """One degree of freedom."""
+
+    name: str
+    """Name of the joint."""
+    kind: JointKind
+    """Whether the coordinate is an angle [rad] or a length [m]."""
+    axis: Vector
+    """Unit axis in the joint's own frame."""
+    lower: float = -math.inf
+    """Lower limit [rad or m]."""
+    upper: float = math.inf
+    """Upper limit [rad or m]."""
+    wraps: bool | None = None
+    """Whether the coordinate lives on a circle; by default a revolute joint whose range exceeds a full turn."""
+
+    def __post_init__(self):
+        if self.wraps is None:
+            turn = 2.0 * math.pi
+            object.__setattr__(self, "wraps", self.kind == "revolute" and self.upper - self.lower > turn * (1 + 1e-6))
+        if self.kind not in get_args(JointKind):
+            raise SpecError(f"joint '{self.name}': got kind '{self.kind}', expected one of {get_args(JointKind)}")
+        if not self.lower <= self.upper:
+            raise SpecError(f"joint '{self.name}': got the limits [{self.lower}, {self.upper}], expected lower <= upper")
+        if self.wraps and self.kind != "revolute":
+            raise SpecError(f"joint '{self.name}': only a revolute joint can wrap, this one is {self.kind}")
+
+
+@dataclass(frozen=True)
+class Body:
+    """One rigid body and how it hangs from its parent.
+
+    With ``T`` for a homogeneous transform, the pose of a body is
+    ``T_body = T_parent @ T(parent_pos, parent_quat) @ T_joint(coordinate) @ inverse(T(child_pos, child_quat))``.
+    """
+
+    name: str
+    """Name of the body."""
+    parent: str | None = None
+    """Name of the parent; None for the root."""
+    joint: str | None = None
+    """Name of the joint to the parent; None for the root and for bodies that are fixed to their parent."""
+    parent_pos: Vector = (0.0, 0.0, 0.0)
+    """Position of the joint's frame in the parent [m]."""
+    parent_quat: Quaternion = IDENTITY_QUAT
+    """Orientation of the joint's frame in the parent."""
+    child_pos: Vector = (0.0, 0.0, 0.0)
+    """Position of the joint's frame in this body [m]."""
+    child_quat: Quaternion = IDENTITY_QUAT
+    """Orientation of the joint's frame in this body."""
+
+
+@dataclass(frozen=True)
+class Control:
+    """One number that the actuators hold constant over a control step."""
+
+    joint: str
+    """Name of the joint it acts on."""
+    kind: ControlKind
+    """Effort [N m or N], position target [rad or m] or velocity target [rad/s or m/s]."""
+
+
+@dataclass(frozen=True)
+class ContactSlot:
+    """A point of the robot that may touch the ground, with a radius around it."""
+
+    body: str
+    """Name of the body that carries the point."""
+    point: Vector
+    """Position in the frame of the body [m]: a sphere's centre, a capsule's end of axis, a corner, a hull point."""
+    radius: float
+    """Distance from the point to the surface [m]; zero for corners and hull points."""
+    shape: SlotShape
+    """Kind of the collision shape that the slot stands for."""
+
+    @property
+    def gate(self) -> float:
+        """Distance to the ground [m] above which the slot is masked out."""
+        return max(CONTACT_GATE_RADII * self.radius, CONTACT_GATE_FLOOR)
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Bounds outside which a predicted state is refused. Generous: they catch divergence, not bad style."""
+
+    max_root_distance: float = 1.0e4
+    """Largest coordinate of the root position, relative to the origin of its environment [m]."""
+    max_lin_vel: float = 100.0
+    """Largest speed of the root and of prismatic joints [m/s]."""
+    max_ang_vel: float = 200.0
+    """Largest rate of the root and of revolute joints [rad/s]."""
+    joint_margin: float = 1.0
+    """How far a joint may pass its limits [rad or m]."""
+
+
+@dataclass(frozen=True)
+class StateLayout:
+    """Named slices of the last dimension of a state tensor."""
+
+    root_pos: slice
+    """Position of the root link's origin, relative to the origin of its environment [m]; empty for a fixed base."""
+    root_quat: slice
+    """Orientation of the root link, xyzw; empty for a fixed base."""
+    joint_pos: slice
+    """Joint positions [rad or m]."""
+    root_lin_vel: slice
+    """Velocity of the root link's *origin* (not of its centre of mass), world axes [m/s]; empty for a fixed base."""
+    root_ang_vel: slice
+    """Angular velocity of the root link, world axes [rad/s]; empty for a fixed base."""
+    joint_vel: slice
+    """Joint velocities [rad/s or m/s]."""
+    dim: int
+    """Length of the state."""
+
+
+@dataclass(frozen=True)
+class RobotSpec:
+    """Everything that fixes the meaning of the tensors of one robot."""
+
+    name: str
+    """Name of the robot."""
+    floating_base: bool
+    """Whether the root moves freely. The root of a fixed base stands at the origin of its environment plus
+    :attr:`root_pos`."""
+    joints: tuple[Joint, ...]
+    """Degrees of freedom, in the order of the simulator's articulation."""
+    bodies: tuple[Body, ...]
+    """Bodies, in the order of the simulator's articulation; the first is the root, parents precede children."""
+    controls: tuple[Control, ...]
+    """Control channels, in the order of the control tensor."""
+    physics_dt: float
+    """Length of one step of the teacher's physics [s]."""
+    decimation: int
+    """Physics steps in one control step, which is one step of the model."""
+    slots: tuple[ContactSlot, ...] = ()
+    """Contact slots, in the order of the contact tensors."""
+    gravity: Vector = (0.0, 0.0, -9.81)
+    """Acceleration of gravity, world axes [m/s^2]."""
+    root_pos: Vector = (0.0, 0.0, 0.0)
+    """Where the root of a fixed base stands, relative to the origin of its environment [m]. Unused when floating."""
+    root_quat: Quaternion = IDENTITY_QUAT
+    """How the root of a fixed base is turned. Unused when floating."""
+    asset_hash: str = ""
+    """SHA-256 of the robot's description (USD layers) that the teacher was built from."""
+    guard: Guard = field(default_factory=Guard)
+    """Bounds of a sane state. Not part of the content hash: they do not change what a tensor means."""
+
+    def __post_init__(self):
+        _check(self)
+
+    # -- what follows from the fields --------------------------------------------------------------------------
+
+    @property
+    def control_dt(self) -> float:
+        """Length of one control step, which is one step of the model [s]."""
+        return self.physics_dt * self.decimation
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the joints, in order."""
+        return tuple(joint.name for joint in self.joints)
+
+    @property
+    def body_names(self) -> tuple[str, ...]:
+        """Names of the bodies, in order."""
+        return tuple(body.name for body in self.bodies)
+
+    @functools.cached_property
+    def state(self) -> StateLayout:
+        """Where each quantity stands in a state tensor."""
+        root = 1 if self.floating_base else 0
+        lengths = (3 * root, 4 * root, len(self.joints), 3 * root, 3 * root, len(self.joints))
+        ends = [sum(lengths[: i + 1]) for i in range(len(lengths))]
+        return StateLayout(*(slice(end - n, end) for n, end in zip(lengths, ends, strict=True)), dim=ends[-1])
+
+    @property
+    def control_dim(self) -> int:
+        """Length of the control tensor."""
+        return len(self.controls)
+
+    def control_slice(self, kind: ControlKind) -> tuple[list[int], list[int]]:
+        """Columns of the control tensor that carry one kind, and the joints (by index) that they act on."""
+        columns = [i for i, control in enumerate(self.controls) if control.kind == kind]
+        return columns, [self.joint_names.index(self.controls[i].joint) for i in columns]
+
+    @property
+    def change_dim(self) -> int:
+        """Length of the change of state with a rotation-vector for the root: one number a degree of freedom, twice."""
+        return 2 * len(self.joints) + (12 if self.floating_base else 0)
+
+    @functools.cached_property
+    def content_hash(self) -> str:
+        """SHA-256 over everything that fixes the meaning of a tensor."""
+        plain = _meaning(self)
+        return hashlib.sha256(json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+    # -- JSON --------------------------------------------------------------------------------------------------
+
+    def to_json(self) -> str:
+        """The specification as a JSON document that :meth:`from_json` reads back without loss."""
+        return json.dumps({"schema": SCHEMA, **to_plain(self)}, indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> RobotSpec:
+        """Reads the JSON form. Raises :class:`SpecError` with what was got and what was expected."""
+        try:
+            plain = json.loads(text)
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise SpecError(f"the robot specification is not JSON: {error}") from None
+        if not isinstance(plain, dict):
+            raise SpecError(f"the robot specification: got a JSON {type(plain).__name__}, expected an object")
+        schema = plain.pop("schema", None)
+        if schema != SCHEMA:
+            raise SpecError(
+                f"the robot specification has schema {schema!r}, this version reads {SCHEMA!r}: "
+                "use the version of nerd_core that wrote it, or make the file again"
+            )
+        try:
+            return from_plain(cls, plain)
+        except StructureError as error:
+            raise SpecError(f"the robot specification: {error}") from None
+
+    def save(self, path: str | Path) -> None:
+        """Writes the JSON form to a file."""
+        Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> RobotSpec:
+        """Reads the JSON form from a file."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise SpecError(f"cannot read the robot specification '{path}': {error}") from None
+        return cls.from_json(text)
+
+
+def diff_specs(got: RobotSpec, expected: RobotSpec) -> list[str]:
+    """Differences of meaning between two specifications, one readable line each; empty when they agree."""
+    return list(_diff("", _meaning(got), _meaning(expected)))
+
+
+def require_same_spec(got: RobotSpec, expected: RobotSpec, what: str) -> None:
+    """Raises :class:`SpecMismatch` with the differences unless the two specifications mean the same.
+
+    Args:
+        got: The specification that came with the data or the weights.
+        expected: The specification in use.
+        what: What was loaded, for the message, for instance ``"checkpoint 'runs/ant'"``.
+    """
+    if got.content_hash == expected.content_hash:
+        return
+    lines = diff_specs(got, expected)
+    shown = lines[:12] + ([f"... and {len(lines) - 12} more"] if len(lines) > 12 else [])
+    raise SpecMismatch(
+        f"{what} was made for another robot specification ({got.name}, {got.content_hash[:12]}) than the one in use "
+        f"({expected.name}, {expected.content_hash[:12]}):\n" + "\n".join(f"  {line}" for line in shown)
+    )
+
+
+def _meaning(spec: RobotSpec) -> dict[str, Any]:
+    """The plain form without the guard, with every number in the type that its field declares (1 becomes 1.0)."""
+    plain = to_plain(from_plain(RobotSpec, to_plain(spec)))
+    plain.pop("guard")
+    return plain
+
+
+def _diff(path: str, got: Any, expected: Any) -> Iterator[str]:
+    """Walks two plain structures side by side. Lists of named things are compared by name, then by order."""
+    if isinstance(got, dict) and isinstance(expected, dict):
+        for key in [*expected, *(key for key in got if key not in expected)]:
+            yield from _diff(f"{path}.{key}" if path else key, got.get(key), expected.get(key))
+    elif isinstance(got, list) and isinstance(expected, list) and _are_named(got + expected):
+        by_name_got = {item["name"]: item for item in got}
+        by_name_expected = {item["name"]: item for item in expected}
+        for name in by_name_expected:
+            if name not in by_name_got:
+                yield f"{path}: '{name}' is missing"
+        for name in by_name_got:
+            if name not in by_name_expected:
+                yield f"{path}: '{name}' was not expected"
+        shared_got = [name for name in by_name_got if name in by_name_expected]
+        shared_expected = [name for name in by_name_expected if name in by_name_got]
+        if shared_got != shared_expected:
+            yield f"{path}: got the order {shared_got}, expected {shared_expected}"
+        for name in shared_expected:
+            yield from _diff(f"{path}['{name}']", by_name_got[name], by_name_expected[name])
+    elif isinstance(got, list) and isinstance(expected, list) and _are_objects(got + expected):
+        if len(got) != len(expected):
+            yield f"{path}: got {len(got)}, expected {len(expected)}"
+        for i, (item_got, item_expected) in enumerate(zip(got, expected, strict=False)):
+            yield from _diff(f"{path}[{i}]", item_got, item_expected)
+    elif got != expected:
+        yield f"{path}: got {_show(got)}, expected {_show(expected)}"
+
+
+def _are_named(items: list) -> bool:
+    return bool(items) and all(isinstance(item, dict) and "name" in item for item in items)
+
+
+def _are_objects(items: list) -> bool:
+    return bool(items) and all(isinstance(item, dict) for item in items)
+
+
+def _show(value: Any) -> str:
+    return "nothing" if value is None else json.dumps(value)
+
+
+def _check(spec: RobotSpec) -> None:
+    """Raises :class:`SpecError` where a specification contradicts itself."""
+    for label, names in (("joint", spec.joint_names), ("body", spec.body_names)):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise SpecError(f"robot '{spec.name}': {label} names must be unique, got {twice} more than once")
+    if not spec.bodies:
+        raise SpecError(f"robot '{spec.name}': got no bodies, expected at least the root")
+    if spec.bodies[0].parent is not None:
+        raise SpecError(f"robot '{spec.name}': the first body '{spec.bodies[0].name}' must be the root (no parent)")
+    seen: set[str] = set()
+    used: list[str] = []
+    for body in spec.bodies:
+        if body.parent is None and seen:
+            raise SpecError(f"robot '{spec.name}': body '{body.name}' has no parent, but only the first may be the root")
+        if body.parent is not None and body.parent not in seen:
+            raise SpecError(f"robot '{spec.name}': the parent '{body.parent}' of body '{body.name}' must precede it")
+        if body.joint is not None:
+            if body.joint not in spec.joint_names:
+                raise SpecError(f"robot '{spec.name}': body '{body.name}' hangs from the unknown joint '{body.joint}'")
+            used.append(body.joint)
+        seen.add(body.name)
+    if sorted(used) != sorted(spec.joint_names):
+        raise SpecError(
+            f"robot '{spec.name}': each joint must carry exactly one body; got the joints {sorted(used)} on bodies "
+            f"and the joints {sorted(spec.joint_names)} in the list"
+        )
+    for control in spec.controls:
+        if control.joint not in spec.joint_names:
+            raise SpecError(f"robot '{spec.name}': a control channel acts on the unknown joint '{control.joint}'")
+        if control.kind not in get_args(ControlKind):
+            raise SpecError(
+                f"robot '{spec.name}': the control of '{control.joint}' has kind '{control.kind}', "
+                f"expected one of {get_args(ControlKind)}"
+            )
+    if len(set(spec.controls)) != len(spec.controls):
+        raise SpecError(f"robot '{spec.name}': a control channel is listed twice")
+    for slot in spec.slots:
+        if slot.body not in seen:
+            raise SpecError(f"robot '{spec.name}': a contact slot sits on the unknown body '{slot.body}'")
+        if slot.shape not in get_args(SlotShape):
+            raise SpecError(f"robot '{spec.name}': got slot shape '{slot.shape}', expected {get_args(SlotShape)}")
+        if not (math.isfinite(slot.radius) and slot.radius >= 0.0):
+            raise SpecError(f"robot '{spec.name}': got slot radius {slot.radius}, expected a finite number >= 0")
+    if not (math.isfinite(spec.physics_dt) and spec.physics_dt > 0.0):
+        raise SpecError(f"robot '{spec.name}': got physics_dt {spec.physics_dt}, expected a positive number of seconds")
+    if spec.decimation < 1:
+        raise SpecError(f"robot '{spec.name}': got decimation {spec.decimation}, expected at least 1")
+
+
+__all__ = [
+    "Body",
+    "ContactSlot",
+    "Control",
+    "Guard",
+    "Joint",
+    "RobotSpec",
+    "SpecError",
+    "SpecMismatch",
+    "StateLayout",
+    "diff_specs",
+    "require_same_spec",
+]
