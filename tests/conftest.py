@@ -1,0 +1,58 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Markers of the test suite: set by folder, skipped by what the machine and the command line offer.
+
+========================  ============  ===================================================
+folder                    marker        runs
+========================  ============  ===================================================
+``tests/core``, ``repo``  ``unit``      always, all in one process
+``tests/isaaclab``        ``kitless``   always, one process a file (the engine starts once)
+any                       ``gpu``       with ``--gpu``
+any                       ``isaacsim``  with ``--isaacsim``
+any                       ``slow``      with ``--slow``
+========================  ============  ===================================================
+
+A file in ``tests/isaaclab`` that needs no engine marks itself ``pytestmark = pytest.mark.unit``. What several test
+files share stands in ``tests/support`` and is imported as ``from support.<module> import ...``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+_MARKER_OF_FOLDER = {"core": "unit", "repo": "unit", "isaaclab": "kitless"}
+_OPT_IN = {
+    "gpu": "needs an NVIDIA GPU: ask for it with --gpu",
+    "isaacsim": "needs Isaac Sim (Kit): ask for it with --isaacsim",
+    "slow": "takes minutes: ask for it with --slow",
+}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add one switch for each tier that does not run by itself."""
+    for name, reason in _OPT_IN.items():
+        parser.addoption(f"--{name}", action="store_true", help=f"also run tests marked {name} ({reason})")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark tests by their folder and skip the tiers nobody asked for."""
+    for item in items:
+        path = Path(str(item.path))
+        folder = path.relative_to(ROOT / "tests").parts[0] if path.is_relative_to(ROOT / "tests") else ""
+        marker = _MARKER_OF_FOLDER.get(folder)
+        own = {mark.name for mark in item.iter_markers()}
+        if marker is not None and not own & {"unit", "kitless", "isaacsim"}:
+            item.add_marker(marker)
+        for name, reason in _OPT_IN.items():
+            if name in own and not config.getoption(f"--{name}"):
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session")
+def repo_root() -> Path:
+    """Return the root folder of the repository."""
+    return ROOT
