@@ -66,6 +66,16 @@ class Joint:
     """Upper limit [rad or m]."""
     wraps: bool | None = None
     """Whether the coordinate lives on a circle; by default a revolute joint whose range exceeds a full turn."""
+    stiffness: float = 0.0
+    """Stiffness of the drive that turns targets into effort [N m/rad or N/m]."""
+    damping: float = 0.0
+    """Damping of that drive [N m s/rad or N s/m]."""
+    armature: float = 0.0
+    """Inertia added to the joint, as of a rotor [kg m^2 or kg]."""
+    friction: float = 0.0
+    """Friction coefficient of the joint, in the unit of the teacher."""
+    effort_limit: float = math.inf
+    """Largest effort that the actuator gives [N m or N]."""
 
     def __post_init__(self):
         if self.wraps is None:
