@@ -43,7 +43,7 @@ EXIT_ERROR = 2
 EXIT_INTERRUPTED = 130
 
 EXPLAINED = (ValueError, OSError, ModuleNotFoundError)
-"""Exceptions whose message is the answer: what was got, expected and what to do. All others are bugs with a traceback."""
+"""Exceptions whose message is the answer: what was got, expected and what to do. Any other is a bug: a traceback."""
 
 
 def main(argv: list[str] | None = None) -> int:
