@@ -1,0 +1,216 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""What a model sees at one control step: state, contacts, control and gravity in the robot's own frame.
+
+The frame is that of the root link, so a token does not change when the whole scene is moved, or turned about gravity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from .contacts import Contacts
+from .frames import consecutive, into_frame, rotation_matrix, wrap_to_pi
+from .spec import RobotSpec
+
+
+@dataclass(frozen=True)
+class TokenCfg:
+    """What a token holds."""
+
+    angles: Literal["sincos", "raw"] = "sincos"
+    """Whether a joint that wraps is seen as the sine and cosine of its angle, or as the angle in [-pi, pi)."""
+    ignored_joint_pos: tuple[str, ...] = ()
+    """Joints whose coordinate is left out because the dynamics cannot depend on it, for instance an endless rail."""
+    root: Literal["minimal", "published"] = "minimal"
+    """Whether the root's pose in its own frame, always zero and identity, is left out or kept as in the published
+    models. Only for floating robots."""
+    gravity: bool | None = None
+    """Whether the direction of gravity in the root's frame is seen; by default for floating robots."""
+    contacts: bool = True
+    """Whether the contact slots of the robot are seen. A robot without slots has none to see."""
+    contact_bit: bool | None = None
+    """Whether each slot also says if it is active; by default with the minimal root. Without it a slot that is far from
+    the ground looks the same as one that sees the mean of the training data."""
+
+    @classmethod
+    def published(cls, gravity: bool | None = None) -> TokenCfg:
+        """The tokens of the published models."""
+        return cls(angles="raw", root="published", gravity=gravity)
+
+
+class Tokenizer(nn.Module):
+    """Tokens from states, controls and contacts. Has no parameters; does not normalise."""
+
+    dim: int
+    """Length of a token."""
+    slices: dict[str, slice]
+    """Where each part stands in a token. Parts, in order: root_pos, root_quat, joint_pos, joint_sin, joint_cos,
+    root_lin_vel, root_ang_vel, joint_vel, contact_normal, contact_point, contact_distance, contact_active, control,
+    gravity; those that a robot or a configuration does not have are missing. The three numbers of a contact's normal
+    and point stand together, slot by slot."""
+    _gravity_dir: Tensor
+    _root_quat: Tensor
+    _root_pos: Tensor
+
+    def __init__(self, spec: RobotSpec, cfg: TokenCfg | None = None):
+        """Lays out the token.
+
+        Args:
+            spec: The robot.
+            cfg: What the token holds.
+        """
+        super().__init__()
+        self.spec = spec
+        self.cfg = cfg = cfg or TokenCfg()
+        unknown = sorted(set(cfg.ignored_joint_pos) - set(spec.joint_names))
+        if unknown:
+            raise ValueError(
+                f"token: got the unknown joints {unknown} in ignored_joint_pos, "
+                f"expected some of {list(spec.joint_names)}"
+            )
+        self.has_contacts = cfg.contacts and bool(spec.slots)
+        self.has_contact_bit = self.has_contacts and (
+            cfg.root == "minimal" if cfg.contact_bit is None else cfg.contact_bit
+        )
+        self.has_gravity = spec.floating_base if cfg.gravity is None else cfg.gravity
+        self.has_root_pose = spec.floating_base and cfg.root == "published"
+
+        seen = [index for index, name in enumerate(spec.joint_names) if name not in cfg.ignored_joint_pos]
+        circular = [index for index in seen if spec.joints[index].wraps]
+        split = circular if cfg.angles == "sincos" else []
+        # Runs of columns instead of an index tensor: the module then needs none of its own on the device.
+        self._plain_runs = _runs([index for index in seen if index not in split], circular)
+        self._circle_runs = _runs(split, [])
+
+        lengths = {"root_pos": 3, "root_quat": 4} if self.has_root_pose else {}
+        lengths |= {"joint_pos": len(seen) - len(split), "joint_sin": len(split), "joint_cos": len(split)}
+        lengths |= {"root_lin_vel": 3, "root_ang_vel": 3} if spec.floating_base else {}
+        lengths |= {"joint_vel": len(spec.joints)}
+        if self.has_contacts:
+            slots = len(spec.slots)
+            lengths |= {"contact_normal": 3 * slots, "contact_point": 3 * slots, "contact_distance": slots}
+        lengths |= {"contact_active": len(spec.slots)} if self.has_contact_bit else {}
+        lengths |= {"control": spec.control_dim} | ({"gravity": 3} if self.has_gravity else {})
+        self.slices, self.dim = consecutive({name: length for name, length in lengths.items() if length})
+
+        gravity = torch.tensor(spec.gravity, dtype=torch.float64)
+        length = torch.linalg.vector_norm(gravity)
+        gravity_dir = gravity / length if length > 0 else gravity
+        self.register_buffer("_gravity_dir", gravity_dir.float(), persistent=False)
+        self.register_buffer("_root_quat", torch.tensor(spec.root_quat), persistent=False)
+        self.register_buffer("_root_pos", torch.tensor(spec.root_pos), persistent=False)
+
+    @property
+    def groups(self) -> list[slice]:
+        """Features of one unit that should be scaled with an eye on each other, for a normaliser."""
+        apart = ("control", "root_pos", "root_quat", "contact_active")
+        singles = [slice(i, i + 1) for name in apart if name in self.slices for i in _range(self.slices[name])]
+        return [where for name, where in self.slices.items() if name not in apart] + singles
+
+    def forward(
+        self, state: Tensor, control: Tensor, contacts: Contacts | None = None, gravity_dir: Tensor | None = None
+    ) -> Tensor:
+        """Tokens of one or more steps.
+
+        Args:
+            state: States, shape (..., S).
+            control: Controls that are held over the step, shape (..., C).
+            contacts: Contacts of ``state``, with the same leading dimensions. None only if the token has no contacts.
+            gravity_dir: Direction of gravity, environment axes, unit length, shape (..., 3); by default as in the
+                robot's specification.
+
+        Returns:
+            Tokens, shape (..., dim), not normalised; features of contacts that are not active are exactly zero.
+        """
+        at = self.spec.state
+        floating = self.spec.floating_base
+        joint_pos = state[..., at.joint_pos]
+        parts: list[Tensor] = []
+        if self.has_root_pose:
+            zero = torch.zeros_like(state[..., at.root_pos])
+            parts += [zero, zero, torch.ones_like(zero[..., :1])]
+        parts += [wrap_to_pi(joint_pos[..., run]) if wraps else joint_pos[..., run] for run, wraps in self._plain_runs]
+        parts += [joint_pos[..., run].sin() for run, _ in self._circle_runs]
+        parts += [joint_pos[..., run].cos() for run, _ in self._circle_runs]
+
+        # All vectors are turned into the root's frame at once.
+        vectors: list[Tensor] = []
+        if floating:
+            root_pos = state[..., at.root_pos].unsqueeze(-2)
+            turn = rotation_matrix(state[..., at.root_quat]).unsqueeze(-3)
+            vectors += [state[..., at.root_lin_vel].unsqueeze(-2), state[..., at.root_ang_vel].unsqueeze(-2)]
+        else:
+            root_pos = self._root_pos
+            turn = rotation_matrix(self._root_quat)
+        slots = len(self.spec.slots)
+        if self.has_contacts:
+            contacts = self._require(contacts)
+            vectors += [contacts.normal, contacts.point - root_pos]
+        if self.has_gravity:
+            gravity_dir = self._gravity_dir if gravity_dir is None else gravity_dir
+            vectors.append(gravity_dir.expand(*state.shape[:-1], 3).unsqueeze(-2))
+        turned = into_frame(turn, torch.cat(vectors, dim=-2)) if vectors else None
+
+        done = 0
+        if turned is not None and floating:
+            parts.append(turned[..., :2, :].flatten(-2))
+            done = 2
+        parts.append(state[..., at.joint_vel])
+        if turned is not None and self.has_contacts and contacts is not None:
+            far = ~contacts.active.unsqueeze(-1)
+            point = turned[..., done + slots : done + 2 * slots, :].masked_fill(far, 0.0)
+            parts += [turned[..., done : done + slots, :].flatten(-2), point.flatten(-2), contacts.distance]
+            if self.has_contact_bit:
+                parts.append(contacts.active.to(state.dtype))
+        parts.append(control)
+        if turned is not None and self.has_gravity:
+            parts.append(turned[..., -1, :])
+        return torch.cat(parts, dim=-1)
+
+    def mask(self, contacts: Contacts | None) -> Tensor | None:
+        """Which features are defined: all but those of contacts that are not active.
+
+        Args:
+            contacts: Contacts that the tokens were made from.
+
+        Returns:
+            Shape (..., dim), bool, or None when the token has no contacts and all features are always defined.
+        """
+        if not self.has_contacts:
+            return None
+        active = self._require(contacts).active
+        where = self.slices
+        before = active.new_ones(*active.shape[:-1], where["contact_normal"].start)
+        after = active.new_ones(*active.shape[:-1], self.dim - where["contact_distance"].stop)
+        vector = active.repeat_interleave(3, dim=-1)
+        return torch.cat((before, vector, vector, active, after), dim=-1)
+
+    def _require(self, contacts: Contacts | None) -> Contacts:
+        if contacts is None:
+            raise ValueError(
+                f"token of '{self.spec.name}': got no contacts, expected those of its {len(self.spec.slots)} slots "
+                "(pass contacts, or a ground to compute them from, or set contacts=False in the token's configuration)"
+            )
+        return contacts
+
+
+def _runs(columns: list[int], circular: list[int]) -> list[tuple[slice, bool]]:
+    """Columns as runs of neighbours that all wrap or all do not, each with whether it wraps."""
+    runs: list[tuple[slice, bool]] = []
+    for column in columns:
+        wraps = column in circular
+        if runs and runs[-1][0].stop == column and runs[-1][1] == wraps:
+            runs[-1] = (slice(runs[-1][0].start, column + 1), wraps)
+        else:
+            runs.append((slice(column, column + 1), wraps))
+    return runs
+
+
+def _range(where: slice) -> range:
+    return range(where.start, where.stop)
