@@ -1,0 +1,306 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Run the checks and tests of this repository and end with one line of counts.
+
+    ./nerd test                                 # tier fast: lint, unit tests, PhysX tests; under 10 minutes on 2 cores
+    ./nerd test --tier unit                     # lint and unit tests only
+    ./nerd test --tier ci                       # what .ci/run calls: fast, and pyright, and the tests marked slow
+    ./nerd test tests/isaaclab/test_seam.py -k reset
+    ./nerd test tests/core -- --lf -vv         # what follows -- goes to pytest as it is
+
+Unit tests share one pytest process. A physics engine cannot be started twice in a process, so each file in
+tests/isaaclab has its own. Two processes run side by side, each computing with one thread. A process that takes longer
+than its share of time is ended and counted as a failure. Logs are in logs/tests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import xml.etree.ElementTree as ElementTree
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+LOGS = ROOT / "logs" / "tests"
+UNIT_FOLDERS = ("tests/core", "tests/repo")
+ENGINE_FOLDER = "tests/isaaclab"
+NOTHING_COLLECTED = 5  # pytest's exit code
+TIMEOUT_S = {"unit": 480.0, "fast": 480.0, "ci": 1500.0}
+BIN = Path(sys.executable).parent
+
+
+@dataclasses.dataclass
+class Job:
+    """One process: a checker, or pytest on some paths."""
+
+    name: str
+    """What the person reads, and the stem of the log."""
+    command: list[str]
+    """The program and its arguments."""
+    is_pytest: bool
+    """Whether it leaves a JUnit file with counts; else its exit code is the one result."""
+    streamed: bool = False
+    """Whether its lines are shown while it runs, so that a person sees the tests move."""
+
+    @property
+    def stem(self) -> Path:
+        """Path of the log and the JUnit file, without their endings."""
+        return LOGS / self.name.replace("/", "_").replace(" ", "_").removesuffix(".py")
+
+
+@dataclasses.dataclass
+class Result:
+    """What a job came to."""
+
+    name: str
+    seconds: float
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    message: str = ""
+    """Why the job failed, if it did so otherwise than by failed tests."""
+    files: dict[str, float] = dataclasses.field(default_factory=dict)
+    """Seconds by test file."""
+    skip_reasons: dict[str, int] = dataclasses.field(default_factory=dict)
+    """How many tests each reason has skipped."""
+
+
+class Runner:
+    """Runs jobs, two at a time, and can end all of them."""
+
+    def __init__(self, timeout: float, empty_is_fine: bool):
+        self.timeout = timeout
+        self.empty_is_fine = empty_is_fine
+        self._running: set[subprocess.Popen[str]] = set()
+        self._lock = threading.Lock()
+        self._stopped = False
+
+    def run(self, job: Job) -> Result:
+        """Run one job to its end or its timeout, print its line, and return what it came to."""
+        start = time.monotonic()
+        report, log = job.stem.with_suffix(".xml"), job.stem.with_suffix(".log")
+        report.unlink(missing_ok=True)
+        command = [*job.command, f"--junitxml={report}"] if job.is_pytest else job.command
+        with self._lock:
+            if self._stopped:
+                return Result(job.name, 0.0)
+            process = subprocess.Popen(
+                command,
+                cwd=ROOT,
+                env=_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                start_new_session=True,
+            )
+            self._running.add(process)
+        late = threading.Event()
+
+        def end_late() -> None:
+            late.set()
+            _end(process)
+
+        alarm = threading.Timer(self.timeout, end_late)
+        alarm.start()
+        lines: list[str] = []
+        assert process.stdout is not None
+        with log.open("w", encoding="utf-8") as log_file:
+            for line in process.stdout:
+                lines.append(line)
+                log_file.write(line)
+                log_file.flush()
+                if job.streamed:
+                    print(line, end="", flush=True)
+        code = process.wait()
+        alarm.cancel()
+        with self._lock:
+            self._running.discard(process)
+        result = Result(job.name, time.monotonic() - start)
+        if job.is_pytest:
+            _read_report(report, result)
+        self._judge(job, result, code, late.is_set())
+        if not self._stopped:
+            _print_result(job, result, lines)
+        return result
+
+    def _judge(self, job: Job, result: Result, code: int, late: bool) -> None:
+        if late:
+            result.failed += 1
+            result.message = f"ended after {self.timeout:.0f} s without a result; the end of its log names the test"
+        elif not job.is_pytest:
+            result.failed, result.message = int(code != 0), "" if code == 0 else f"exit code {code}"
+        elif code == NOTHING_COLLECTED and not self.empty_is_fine:
+            result.failed, result.message = 1, "holds no test"
+        elif code not in (0, NOTHING_COLLECTED) and result.failed == 0:
+            result.failed = 1
+            how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"left with exit code {code}"
+            result.message = f"all its reported tests passed, yet the process {how}"
+
+    def stop(self) -> None:
+        """End what runs and start nothing more."""
+        with self._lock:
+            self._stopped = True
+            for process in self._running:
+                _end(process)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End a job and everything it started: each job leads a process group of its own."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _environment() -> dict[str, str]:
+    """Give each process one thread: two run at once, and PhysX and OpenMP otherwise fight for the cores."""
+    environment = {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"} | dict(os.environ)
+    environment["PATH"] = f"{BIN}{os.pathsep}{environment.get('PATH', '')}"
+    environment["PYTHONUNBUFFERED"] = "1"
+    return environment
+
+
+def _read_report(report: Path, result: Result) -> None:
+    try:
+        suites = ElementTree.parse(report).getroot()
+    except (OSError, ElementTree.ParseError):
+        return
+    for case in suites.iter("testcase"):
+        file = case.get("classname", "").split("[")[0].replace(".", "/")
+        result.files[file] = result.files.get(file, 0.0) + float(case.get("time", 0.0))
+        skipped = case.find("skipped")
+        if case.find("failure") is not None or case.find("error") is not None:
+            result.failed += 1
+        elif skipped is not None:
+            result.skipped += 1
+            reason = skipped.get("message", "")
+            result.skip_reasons[reason] = result.skip_reasons.get(reason, 0) + 1
+        else:
+            result.passed += 1
+
+
+def _print_result(job: Job, result: Result, lines: list[str]) -> None:
+    state = "FAILED" if result.failed else "ok"
+    counts = f"{result.passed} passed, {result.failed} failed, {result.skipped} skipped" if job.is_pytest else ""
+    if result.failed and not job.streamed:
+        print(f"\n--- {result.name}: the end of its output (all of it: {job.stem.with_suffix('.log')})")
+        print("".join(lines[-120:]).rstrip())
+    print(f"{state:6s} {result.name:44s} {result.seconds:6.1f} s  {counts} {result.message}".rstrip(), flush=True)
+
+
+def _checks(tier: str) -> list[Job]:
+    checks = {
+        "ruff check": ["ruff", "check", "."],
+        "ruff format": ["ruff", "format", "--check", "."],
+        "codespell": ["codespell"],
+        "import contracts": ["lint-imports", "--no-cache"],
+    }
+    if tier == "ci":
+        checks["pyright"] = ["pyright"]
+    return [Job(name, [str(BIN / command[0]), *command[1:]], is_pytest=False) for name, command in checks.items()]
+
+
+def _split(paths: list[str], tier: str) -> tuple[list[str], list[str]]:
+    """Sort the asked paths into those for the shared process and the engine files, each for a process of its own."""
+    if not paths:
+        paths = [*UNIT_FOLDERS] if tier == "unit" else [*UNIT_FOLDERS, ENGINE_FOLDER]
+    unit: list[str] = []
+    engine: list[str] = []
+    for path in paths:
+        file = Path(path.split("::")[0])
+        full = (file if file.is_absolute() else ROOT / file).resolve()
+        if not full.exists():
+            sys.exit(f"error: there is no {path}; test files are in {', '.join((*UNIT_FOLDERS, ENGINE_FOLDER))}")
+        if not full.is_relative_to(ROOT / "tests"):
+            sys.exit(f"error: {path} is not in {ROOT / 'tests'}")
+        if full == ROOT / "tests":
+            inner_unit, inner_engine = _split([], "fast")
+            unit, engine = unit + inner_unit, engine + inner_engine
+        elif not full.is_relative_to(ROOT / ENGINE_FOLDER):
+            unit.append(path)
+        elif full.is_dir():
+            engine += [str(test.relative_to(ROOT)) for test in sorted(full.rglob("test_*.py"))]
+        else:
+            engine.append(path)
+    return unit, engine
+
+
+def _print_summary(results: list[Result], seconds: float) -> bool:
+    files = {name: spent for result in results for name, spent in result.files.items()}
+    slowest = sorted(files.items(), key=lambda item: -item[1])[:10]
+    if slowest:
+        print("\nslowest files")
+        for name, spent in slowest:
+            print(f"  {spent:7.1f} s  {name}")
+    reasons: dict[str, int] = {}
+    for result in results:
+        for reason, count in result.skip_reasons.items():
+            reasons[reason] = reasons.get(reason, 0) + count
+    if reasons:
+        print("\nskipped")
+        for reason, count in sorted(reasons.items(), key=lambda item: -item[1]):
+            print(f"  {count:4d}  {reason}")
+    bad = [result.name for result in results if result.failed]
+    if bad:
+        print(f"\nfailed: {', '.join(bad)}; logs in {LOGS}")
+    passed, failed, skipped = (sum(getattr(r, key) for r in results) for key in ("passed", "failed", "skipped"))
+    print(f"\n{passed} passed, {failed} failed, {skipped} skipped in {seconds:.0f} s", flush=True)
+    return not bad
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the asked tier and return the exit code: 0 when everything passed."""
+    argv = sys.argv[1:] if argv is None else argv
+    cut = argv.index("--") if "--" in argv else len(argv)
+    argv, to_pytest = argv[:cut], argv[cut + 1 :]
+    parser = argparse.ArgumentParser(
+        prog="./nerd test", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("paths", nargs="*", help="test files, folders or file::test; all of the tier by default")
+    parser.add_argument("--tier", choices=tuple(TIMEOUT_S), default="fast", help="how much to run (default: fast)")
+    parser.add_argument("-k", metavar="EXPRESSION", help="only tests whose names match, as in pytest")
+    parser.add_argument("-m", metavar="MARKERS", help="only tests with these markers, as in pytest")
+    parser.add_argument("-x", action="store_true", help="each process stops at its first failure")
+    parser.add_argument("--gpu", action="store_true", help="also run tests that need an NVIDIA GPU")
+    parser.add_argument("--isaacsim", action="store_true", help="also run tests that need Isaac Sim")
+    parser.add_argument("--slow", action="store_true", help="also run tests that take minutes (tier ci does)")
+    parser.add_argument("--no-lint", action="store_true", help="no checkers, only tests")
+    parser.add_argument("--timeout", type=float, help="seconds a process may take (default: 480; tier ci: 1500)")
+    parser.add_argument("--processes", type=int, default=2, help="how many run side by side (default: 2)")
+    args = parser.parse_args(argv)
+
+    options = [f"--{name}" for name in ("gpu", "isaacsim") if getattr(args, name)]
+    options += ["--slow"] if args.slow or args.tier == "ci" else []
+    options += [part for key in ("k", "m") if getattr(args, key) for part in (f"-{key}", getattr(args, key))]
+    options += ["-x"] if args.x else []
+    pytest = [sys.executable, "-m", "pytest", *options, *to_pytest]
+    unit, engine = _split(args.paths, args.tier)
+    jobs = [Job("unit tests", [*pytest, *unit], is_pytest=True, streamed=True)] if unit else []
+    jobs += _checks(args.tier) if not (args.no_lint or args.paths) else []
+    jobs += [Job(path, [*pytest, "-v", path], is_pytest=True) for path in engine]
+
+    LOGS.mkdir(parents=True, exist_ok=True)
+    start = time.monotonic()
+    runner = Runner(args.timeout or TIMEOUT_S[args.tier], empty_is_fine=bool(args.k or args.m or to_pytest))
+    with ThreadPoolExecutor(args.processes) as pool:
+        futures = [pool.submit(runner.run, job) for job in jobs]
+        try:
+            results = [future.result() for future in futures]
+        except KeyboardInterrupt:
+            runner.stop()
+            print("\ninterrupted", file=sys.stderr)
+            return 130
+    return 0 if _print_summary(results, time.monotonic() - start) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
