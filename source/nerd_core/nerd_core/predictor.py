@@ -1,0 +1,286 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""The learned dynamics of one robot: from state, control and contacts to the next state.
+
+A :class:`Predictor` is everything that a checkpoint holds: the tokens, both normalisers and the network. It works on
+one moment or on whole sequences and keeps no history itself; :mod:`nerd_core.dynamics` steps it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+
+from .contacts import ContactModel, Contacts
+from .frames import ChangeCfg, ChangeCodec, out_of_frame, rotation_matrix
+from .grounds import Ground
+from .models import Cache, MlpCfg, Past, RecurrentCfg, TransformerCfg, build_model
+from .normalisation import Normaliser
+from .spec import RobotSpec
+from .tokens import TokenCfg, Tokenizer
+
+LOG_VAR_RANGE = (-14.0, 4.0)
+"""Bounds of the predicted logarithm of the variance, in units of the normalised change of state."""
+
+
+@dataclass(frozen=True)
+class PredictorCfg:
+    """What a predictor is made of."""
+
+    model: TransformerCfg | MlpCfg | RecurrentCfg = field(default_factory=TransformerCfg)
+    """The network."""
+    token: TokenCfg = field(default_factory=TokenCfg)
+    """What the network sees."""
+    change: ChangeCfg = field(default_factory=ChangeCfg)
+    """How the change of state is written."""
+    ensemble: int = 1
+    """Number of networks, evaluated as one; their mean is the prediction, their spread says what was never seen."""
+    force_head: bool = False
+    """Whether to predict the contact force on each body, for sensors in neural mode."""
+    variance_head: bool = False
+    """Whether to predict how far off the change of state may be."""
+
+    def __post_init__(self):
+        if self.ensemble < 1:
+            raise ValueError(f"got an ensemble of {self.ensemble}, expected at least 1")
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What the network says about one control step."""
+
+    change: Tensor
+    """Change of state, normalised, shape (..., D); the mean of an ensemble."""
+    log_var: Tensor | None = None
+    """Logarithm of the variance of :attr:`change`, shape (..., D); of an ensemble that of the mixture."""
+    force: Tensor | None = None
+    """Contact force on each body, environment axes [N], shape (..., bodies, 3)."""
+    members: Prediction | None = None
+    """What each member of an ensemble says, shapes (E, ..., D) and so on; None for a single network. A loss should be
+    taken of these: the members must learn apart."""
+
+    @property
+    def spread(self) -> Tensor | None:
+        """Standard deviation of the members' changes, normalised, shape (..., D); None for a single network."""
+        return None if self.members is None else self.members.change.std(0)
+
+
+class Predictor(nn.Module):
+    """The learned dynamics of one robot."""
+
+    force_scale: Tensor
+    """Root mean square of the contact forces in the training data [N], shape ()."""
+
+    def __init__(self, spec: RobotSpec, cfg: PredictorCfg | None = None):
+        """Makes a predictor with fresh weights.
+
+        Args:
+            spec: The robot.
+            cfg: What the predictor is made of.
+        """
+        super().__init__()
+        self.spec = spec
+        self.cfg = cfg = cfg or PredictorCfg()
+        self.tokenizer = Tokenizer(spec, cfg.token)
+        self.codec = ChangeCodec(spec, cfg.change)
+        self.contact_model = ContactModel(spec)
+        self.token_normaliser = Normaliser(self.tokenizer.dim, self.tokenizer.groups)
+        self.change_normaliser = Normaliser(self.codec.dim, self.codec.groups, self.codec.resolution)
+        lengths = {"change": self.codec.dim}
+        if cfg.variance_head:
+            lengths["log_var"] = self.codec.dim
+        if cfg.force_head:
+            lengths["force"] = 3 * len(spec.bodies)
+        self._outputs = lengths
+        self.model = build_model(cfg.model, self.tokenizer.dim, tuple(lengths.values()), cfg.ensemble)
+        self.register_buffer("force_scale", torch.ones(()))
+
+    @property
+    def needs_contacts(self) -> bool:
+        """Whether the network sees contacts."""
+        return self.tokenizer.has_contacts
+
+    # -- whole sequences -------------------------------------------------------------------------------------------
+
+    def forward(self, state: Tensor, control: Tensor, contacts: Contacts | None = None) -> Prediction:
+        """Predicts every step of some sequences, each from its own past only.
+
+        Args:
+            state: States, shape (B, T, S).
+            control: Controls held over each step, shape (B, T, C).
+            contacts: Contacts of the states, leading dimensions (B, T). None only if the network sees none.
+
+        Returns:
+            Predictions, leading dimensions (B, T).
+        """
+        return self._read(self.model(self.tokens(state, control, contacts)), state)
+
+    def prefill(self, state: Tensor, control: Tensor, contacts: Contacts | None = None) -> tuple[Prediction, Past]:
+        """As :meth:`forward`, and also returns the past with which :meth:`extend` goes on from the sequences' end."""
+        y, past = self.model.prefill(self.tokens(state, control, contacts))
+        return self._read(y, state), past
+
+    def tokens(self, state: Tensor, control: Tensor, contacts: Contacts | None = None) -> Tensor:
+        """What the network is given.
+
+        Args:
+            state: States, shape (..., S).
+            control: Controls, shape (..., C).
+            contacts: Contacts of the states, same leading dimensions. None only if the network sees none.
+
+        Returns:
+            Normalised tokens, shape (..., token dim); features of contacts that are not active are exactly zero.
+        """
+        spec = self.spec
+        if state.shape[-1] != spec.state.dim or control.shape[-1] != spec.control_dim:
+            raise ValueError(
+                f"got states of length {state.shape[-1]} and controls of length {control.shape[-1]}, "
+                f"expected {spec.state.dim} and {spec.control_dim} for '{spec.name}'"
+            )
+        token = self.tokenizer(state, control, contacts)
+        return self.token_normaliser(token, self.tokenizer.mask(contacts))
+
+    def contacts(self, state: Tensor, ground: Ground | None, env_ids: Tensor | None = None) -> Contacts | None:
+        """Contacts of states with a ground; None when the network sees none.
+
+        Args:
+            state: States, shape (B, ..., S).
+            ground: The ground. None only if the network sees no contacts.
+            env_ids: Environments that the first dimension stands for, shape (B,); all of them in order by default.
+        """
+        if not self.needs_contacts:
+            return None
+        if ground is None:
+            raise ValueError(
+                f"the predictor of '{self.spec.name}' sees contacts of {len(self.spec.slots)} slots: "
+                "got neither contacts nor a ground, expected one of them"
+            )
+        return self.contact_model(state, ground, env_ids)
+
+    # -- one step --------------------------------------------------------------------------------------------------
+
+    def extend(
+        self, state: Tensor, control: Tensor, contacts: Contacts | None = None, past: Past | None = None
+    ) -> tuple[Prediction, Past]:
+        """Predicts one more step. Functional: gradients flow to the inputs, the weights and through the past.
+
+        Args:
+            state: States, shape (B, S).
+            control: Controls held over the step, shape (B, C).
+            contacts: Contacts of the states, leading dimension (B,). None only if the network sees none.
+            past: What the call before, or :meth:`prefill`, returned; None at the start.
+        """
+        y, past = self.model.extend(self.tokens(state, control, contacts), past)
+        return self._read(y, state), past
+
+    def init_cache(self, batch: int, device: torch.device | str | None = None) -> Cache:
+        """An empty history of ``batch`` environments for :meth:`step`."""
+        return self.model.init_cache(batch, device)
+
+    @torch.no_grad()
+    def step(self, state: Tensor, control: Tensor, contacts: Contacts | None, cache: Cache) -> Prediction:
+        """Predicts one more step of every environment and updates the cache in place. Without gradients.
+
+        Args:
+            state: States, shape (B, S).
+            control: Controls held over the step, shape (B, C).
+            contacts: Contacts of the states, leading dimension (B,). None only if the network sees none.
+            cache: History of the same environments.
+        """
+        token = self.tokens(state, control, contacts)
+        return self._read(self.model.step(token.to(self._dtype), cache), state)
+
+    def reset(self, cache: Cache, envs: Tensor | None = None) -> None:
+        """Empties the history of some environments; see :meth:`nerd_core.models.SequenceModel.reset`."""
+        self.model.reset(cache, envs)
+
+    # -- changes of state ------------------------------------------------------------------------------------------
+
+    def next_state(self, state: Tensor, prediction: Prediction) -> Tensor:
+        """The state that a prediction leads to.
+
+        Args:
+            state: States before the step, shape (..., S).
+            prediction: The prediction for them; with more leading dimensions for each of several.
+
+        Returns:
+            States after the step, with the leading dimensions of the prediction.
+        """
+        change = self.change_normaliser.inverse(prediction.change)
+        return self.codec.apply(state.expand(*change.shape[:-1], state.shape[-1]), change)
+
+    def target(self, state: Tensor, next_state: Tensor) -> Tensor:
+        """The normalised change that a perfect prediction would hold.
+
+        Args:
+            state: States, shape (..., S).
+            next_state: States one control step later, shape (..., S).
+
+        Returns:
+            Shape (..., D).
+        """
+        return self.change_normaliser(self.codec.encode(state, next_state))
+
+    # -- statistics ------------------------------------------------------------------------------------------------
+
+    def update_statistics(
+        self, state: Tensor, control: Tensor, next_state: Tensor, contacts: Contacts | None = None
+    ) -> None:
+        """Takes a batch of transitions into the statistics of both normalisers.
+
+        Args:
+            state: States, shape (..., S).
+            control: Controls, shape (..., C).
+            next_state: States one control step later, shape (..., S).
+            contacts: Contacts of ``state``. None only if the network sees none.
+        """
+        self.token_normaliser.update(self.tokenizer(state, control, contacts), self.tokenizer.mask(contacts))
+        self.change_normaliser.update(self.codec.encode(state, next_state))
+
+    def finalise_statistics(self, force_scale: float | None = None) -> None:
+        """Sets the normalisers from what they have seen.
+
+        Args:
+            force_scale: Root mean square of the contact forces in the data [N], for a predictor with a force head.
+        """
+        self.token_normaliser.finalise()
+        self.change_normaliser.finalise()
+        if force_scale is not None:
+            self.force_scale.fill_(force_scale)
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    @property
+    def _dtype(self) -> torch.dtype:
+        return next(self.model.parameters()).dtype
+
+    def _read(self, y: Tensor, state: Tensor) -> Prediction:
+        """Names the parts of the network's output; of an ensemble also their mean."""
+        y = y.to(state.dtype)
+        if self.cfg.ensemble == 1:
+            return self._split(y, state)
+        members = self._split(y, state)
+        log_var = members.log_var
+        if log_var is not None:
+            log_var = (log_var.exp().mean(0) + members.change.var(0, correction=0)).log()
+        force = None if members.force is None else members.force.mean(0)
+        return Prediction(members.change.mean(0), log_var, force, members)
+
+    def _split(self, y: Tensor, state: Tensor) -> Prediction:
+        parts = dict(zip(self._outputs, y.split(list(self._outputs.values()), dim=-1), strict=True))
+        log_var, force = parts.get("log_var"), parts.get("force")
+        if log_var is not None:
+            low, high = LOG_VAR_RANGE
+            middle, reach = 0.5 * (low + high), 0.5 * (high - low)
+            log_var = middle + reach * torch.tanh((log_var - middle) / reach)
+        if force is not None:
+            force = force.unflatten(-1, (-1, 3)) * self.force_scale
+            if self.spec.floating_base:
+                force = out_of_frame(rotation_matrix(state[..., self.spec.state.root_quat]).unsqueeze(-3), force)
+        return Prediction(parts["change"], log_var, force)
+
+
+__all__ = ["LOG_VAR_RANGE", "Prediction", "Predictor", "PredictorCfg"]
