@@ -1,0 +1,204 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""The manifest: the list of everything in a dataset, written last and in one stroke.
+
+A dataset with a manifest is complete. One without is being collected, or its collection was interrupted; what is there
+can be read all the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..safe_files import UnsafeFile, parse_json, read_bytes
+from ..serialization import StructureError, from_plain, to_plain
+from ..spec import RobotSpec, require_same_spec
+from .layout import DataError
+from .segment import Segment, read_header
+from .shards import MANIFEST, SEGMENT_NAME, SHARD_NAME, list_segments
+
+SCHEMA = "nerd.manifest/1"
+MAX_MANIFEST_BYTES = 4 * 2**20
+
+
+@dataclass(frozen=True)
+class ManifestEntry:
+    """One segment."""
+
+    file: str
+    """Shard and file, ``shard-000/000000.h5``."""
+    bytes: int
+    """Size of the file."""
+    seal: str
+    """SHA-256 of the file."""
+    trajectories: int
+    """Number of trajectories."""
+    transitions: int
+    """Number of transitions."""
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Everything in a dataset."""
+
+    schema: str
+    """Name and version of this form."""
+    robot: str
+    """Name of the robot."""
+    spec_hash: str
+    """Content hash of the robot specification."""
+    dataset_hash: str
+    """SHA-256 over the seals: two datasets with the same hash have the same content."""
+    trajectories: int
+    """Number of trajectories."""
+    transitions: int
+    """Number of transitions."""
+    segments: tuple[ManifestEntry, ...]
+    """All segments."""
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The segments of a dataset, found by :func:`find_segments`."""
+
+    segments: tuple[Segment, ...]
+    """All segments, by shard, then in the order they were written."""
+    complete: bool
+    """Whether a manifest says that these are all."""
+
+    @property
+    def spec(self) -> RobotSpec:
+        """The robot."""
+        return self.segments[0].header.spec
+
+    @property
+    def dataset_hash(self) -> str:
+        """SHA-256 over the seals."""
+        text = "\n".join(f"{entry.file} {entry.seal}" for entry in _entries(self))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def find_segments(path: str | Path) -> Contents:
+    """Looks up what a dataset holds.
+
+    Args:
+        path: Folder of a dataset, folder of a single shard, or a single segment file.
+    """
+    path = Path(path)
+    if path.is_file():
+        contents = Contents((read_header(path),), complete=False)
+    elif not path.is_dir():
+        raise DataError(f"there is no dataset at '{path}'")
+    elif (path / MANIFEST).exists():
+        contents = _follow_manifest(path)
+    elif SHARD_NAME.fullmatch(path.resolve().name):
+        contents = Contents(tuple(list_segments(path)), complete=False)
+    else:
+        contents = Contents(tuple(_scan(path)), complete=False)
+    if not contents.segments:
+        raise DataError(f"'{path}' holds no finished trajectories (no 'shard-*/*.h5')")
+    for segment in contents.segments[1:]:
+        if segment.header.spec_hash != contents.segments[0].header.spec_hash:
+            require_same_spec(segment.header.spec, contents.spec, f"'{segment.path.parent.name}/{segment.path.name}'")
+    return contents
+
+
+def write_manifest(dataset: str | Path) -> Manifest:
+    """Declares a dataset complete. To be called once, when all writers have finished.
+
+    Args:
+        dataset: Folder of the dataset.
+    """
+    dataset = Path(dataset)
+    contents = Contents(tuple(_scan(dataset)), complete=True)
+    if not contents.segments:
+        raise DataError(f"'{dataset}' holds no finished trajectories (no 'shard-*/*.h5')")
+    for segment in contents.segments:
+        require_same_spec(segment.header.spec, contents.spec, f"the shard '{segment.header.shard}'")
+    entries = _entries(contents)
+    manifest = Manifest(
+        schema=SCHEMA,
+        robot=contents.spec.name,
+        spec_hash=contents.spec.content_hash,
+        dataset_hash=contents.dataset_hash,
+        trajectories=sum(entry.trajectories for entry in entries),
+        transitions=sum(entry.transitions for entry in entries),
+        segments=entries,
+    )
+    text = (json.dumps(to_plain(manifest), indent=1) + "\n").encode()
+    if len(text) > MAX_MANIFEST_BYTES:
+        raise DataError(f"the dataset has {len(entries)} segments, too many for a manifest: write larger batches")
+    waiting = dataset / f"{MANIFEST}.writing"
+    with open(waiting, "wb") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    waiting.rename(dataset / MANIFEST)
+    return manifest
+
+
+def read_manifest(dataset: Path) -> Manifest:
+    """Reads a manifest, whose file names cannot point out of the dataset."""
+    try:
+        plain = parse_json(read_bytes(dataset / MANIFEST, MAX_MANIFEST_BYTES), MANIFEST)
+        manifest = from_plain(Manifest, plain)
+    except (UnsafeFile, StructureError) as error:
+        raise DataError(f"the manifest of '{dataset.name}' cannot be read: {error}") from None
+    if manifest.schema != SCHEMA:
+        raise DataError(f"the manifest has schema {manifest.schema[:80]!r}, this version reads {SCHEMA!r}")
+    for entry in manifest.segments:
+        shard, _, name = entry.file.partition("/")
+        if not (SHARD_NAME.fullmatch(shard) and SEGMENT_NAME.fullmatch(name)):
+            raise DataError(f"the manifest lists {entry.file[:80]!r}, expected 'shard-*/000000.h5'")
+    return manifest
+
+
+def _follow_manifest(dataset: Path) -> Contents:
+    manifest = read_manifest(dataset)
+    contents = Contents(tuple(_scan(dataset)), complete=True)
+    there = {entry.file: entry for entry in _entries(contents)}
+    listed = {entry.file: entry for entry in manifest.segments}
+    if len(listed) != len(manifest.segments):
+        raise DataError(f"the manifest of '{dataset.name}' lists a file twice")
+    for word, names in (("missing", set(listed) - set(there)), ("not in the manifest", set(there) - set(listed))):
+        if names:
+            raise DataError(
+                f"the dataset '{dataset.name}' is not what its manifest says: {len(names)} files are {word}, the "
+                f"first is '{min(names)}'. Restore the files, or remove '{MANIFEST}' to read what is there"
+            )
+    for name, entry in listed.items():
+        if entry != there[name]:
+            raise DataError(
+                f"'{name}' is not the file that the manifest of '{dataset.name}' lists: got {there[name]}, "
+                f"expected {entry}"
+            )
+    return contents
+
+
+def _scan(dataset: Path) -> list[Segment]:
+    try:
+        shards = sorted(name for name in os.listdir(dataset) if SHARD_NAME.fullmatch(name))
+    except OSError as error:
+        raise DataError(f"the dataset '{dataset}' cannot be read: {error.strerror}") from None
+    return [segment for shard in shards if (dataset / shard).is_dir() for segment in list_segments(dataset / shard)]
+
+
+def _entries(contents: Contents) -> tuple[ManifestEntry, ...]:
+    return tuple(
+        ManifestEntry(
+            file=f"{segment.header.shard}/{segment.path.name}",
+            bytes=segment.size,
+            seal=segment.seal,
+            trajectories=segment.header.trajectories,
+            transitions=segment.header.transitions,
+        )
+        for segment in contents.segments
+    )
+
+
+__all__ = ["Contents", "Manifest", "ManifestEntry", "find_segments", "read_manifest", "write_manifest"]
