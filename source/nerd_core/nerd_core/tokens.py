@@ -8,6 +8,7 @@ The frame is that of the root link, so a token does not change when the whole sc
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -99,10 +100,9 @@ class Tokenizer(nn.Module):
         lengths |= {"control": spec.control_dim} | ({"gravity": 3} if self.has_gravity else {})
         self.slices, self.dim = consecutive({name: length for name, length in lengths.items() if length})
 
-        gravity = torch.tensor(spec.gravity, dtype=torch.float64)
-        length = torch.linalg.vector_norm(gravity)
-        gravity_dir = gravity / length if length > 0 else gravity
-        self.register_buffer("_gravity_dir", gravity_dir.float(), persistent=False)
+        length = math.hypot(*spec.gravity) or 1.0
+        gravity_dir = torch.tensor([value / length for value in spec.gravity])
+        self.register_buffer("_gravity_dir", gravity_dir, persistent=False)
         self.register_buffer("_root_quat", torch.tensor(spec.root_quat), persistent=False)
         self.register_buffer("_root_pos", torch.tensor(spec.root_pos), persistent=False)
 
