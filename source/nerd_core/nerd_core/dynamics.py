@@ -1,0 +1,284 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Running learned dynamics: the stepper of a simulator, and the differentiable roll-out.
+
+:class:`NeuralDynamics` keeps a history for each environment and advances all of them by one control step per call. An
+environment that was reset is like a new one to the last bit, and the others do not notice. :func:`rollout` is the same
+motion as a pure function: gradients flow from any state to the first one, the controls and the weights.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from .contacts import Contacts
+from .grounds import Ground
+from .guard import StateGuard
+from .models import Cache, Past
+from .predictor import Prediction, Predictor
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class GuardReport:
+    """What the guard had to refuse."""
+
+    held_now: int
+    """Environments held in the last step."""
+    held_total: int
+    """Steps held so far, over all environments."""
+    envs: tuple[int, ...]
+    """Environments that were ever held, the most often held first."""
+
+    def __str__(self):
+        if not self.held_total:
+            return "the guard held no step"
+        shown = ", ".join(str(env) for env in self.envs[:8]) + (", ..." if len(self.envs) > 8 else "")
+        return (
+            f"the guard held {self.held_total} steps in {len(self.envs)} environments ({shown}), "
+            f"{self.held_now} of them in the last step"
+        )
+
+
+class NeuralDynamics:
+    """Steps a predictor for many environments, each with its own history.
+
+    A predicted state that is not finite or leaves the guard of the robot's specification is refused: the environment
+    keeps its last good state, forgets its history and is flagged in :attr:`held`. So is one that comes in with such a
+    state. What goes out is therefore always sane.
+    """
+
+    held: Tensor
+    """Environments that the last step held, shape (N,), bool."""
+    held_count: Tensor
+    """How often each environment was held, shape (N,), int64. A reset does not clear it."""
+    last_good: Tensor
+    """State after the last step, or the one it held, shape (N, S)."""
+    prediction: Prediction | None
+    """What the network said in the last step; for contact forces and uncertainty."""
+
+    def __init__(
+        self,
+        predictor: Predictor,
+        num_envs: int,
+        device: torch.device | str | None = None,
+        ground: Ground | None = None,
+        compile: bool = False,
+    ):
+        """Starts with empty histories.
+
+        Args:
+            predictor: The learned dynamics. Moved to ``device``; not copied, so that new weights take effect at once.
+            num_envs: Number of environments.
+            device: Device to run on; by default the predictor's.
+            ground: What the robot stands on, to compute contacts when a step is not given any.
+            compile: Whether to compile the step, which pays after some ten thousand steps. Needs a C++ compiler on the
+                CPU and Triton on a GPU; without them a warning is given and the step runs uncompiled. Every number of
+                environments is compiled for itself.
+        """
+        self.device = torch.device(device) if device is not None else predictor.force_scale.device
+        self.predictor = predictor.to(self.device)
+        self.spec = predictor.spec
+        self.ground = None if ground is None else ground.to(self.device)
+        self.guard = StateGuard(self.spec).to(self.device)
+        self._compiled = torch.compile(self._advance, dynamic=False, fullgraph=True) if compile else None
+        self._compiled_for: set[int] = set()
+        self._allocate(num_envs)
+
+    @property
+    def num_envs(self) -> int:
+        """Number of environments."""
+        return self.held.shape[0]
+
+    def reset(self, env_ids: Tensor | None = None) -> None:
+        """Empties the history of some environments, as after a reset, a teleport or a change of the stepper.
+
+        Args:
+            env_ids: Indices, shape (n,), or a mask, bool, shape (N,), of the environments; None for all.
+        """
+        if env_ids is not None:
+            env_ids = env_ids.to(self.device)
+        self.predictor.reset(self._cache, env_ids)
+        if env_ids is None:
+            self.last_good.copy_(self.guard.neutral.expand_as(self.last_good))
+            self.held.zero_()
+        elif env_ids.dtype == torch.bool:
+            self.last_good.copy_(torch.where(env_ids[:, None], self.guard.neutral, self.last_good))
+            self.held.masked_fill_(env_ids, False)
+        else:
+            self.last_good[env_ids] = self.guard.neutral
+            self.held.index_fill_(0, env_ids, False)
+
+    @torch.no_grad()
+    def step(self, state: Tensor, control: Tensor, contacts: Contacts | None = None) -> Tensor:
+        """Advances every environment by one control step.
+
+        Args:
+            state: States, shape (N, S).
+            control: Controls held over the step, shape (N, C).
+            contacts: Contacts of ``state``, for instance from a simulator's geometry, leading dimension (N,). Computed
+                from the ground by default.
+
+        Returns:
+            States one control step later, shape (N, S): always finite and inside the guard.
+        """
+        expected = (self.num_envs, self.spec.state.dim), (self.num_envs, self.spec.control_dim)
+        if (state.shape, control.shape) != expected:
+            raise ValueError(
+                f"got states of shape {tuple(state.shape)} and controls of shape {tuple(control.shape)}, expected "
+                f"{expected[0]} and {expected[1]} (resize() changes the number of environments)"
+            )
+        if self._compiled is None:
+            next_state, self.prediction = self._advance(state, control, contacts)
+        else:
+            next_state, self.prediction = self._advance_compiled(state, control, contacts)
+        return next_state
+
+    def report(self) -> GuardReport:
+        """What the guard refused so far. Waits for the device."""
+        count = self.held_count.cpu()
+        order = count.argsort(descending=True, stable=True)
+        return GuardReport(
+            held_now=int(self.held.sum()),
+            held_total=int(count.sum()),
+            envs=tuple(int(env) for env in order[: int((count > 0).sum())]),
+        )
+
+    # -- save, restore, change the number of environments ----------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """A copy of all histories. After :meth:`load_state_dict` the motion goes on to the last bit."""
+        return {name: tensor.clone() for name, tensor in self._state().items()}
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Goes on from :meth:`state_dict`, with the number of environments that it holds.
+
+        Args:
+            state: What :meth:`state_dict` gave, of a stepper with a predictor of the same shape.
+        """
+        own = self._state()
+        if set(state) != set(own):
+            raise ValueError(f"history: got the entries {sorted(state)}, expected {sorted(own)}")
+        count = state["held"].shape[0]
+        for name, tensor in state.items():
+            dim = _env_dim(name)
+            expected = (*own[name].shape[:dim], count, *own[name].shape[dim + 1 :])
+            if tuple(tensor.shape) != expected or tensor.dtype != own[name].dtype:
+                raise ValueError(
+                    f"history: got '{name}' of shape {tuple(tensor.shape)} and type {tensor.dtype}, expected "
+                    f"{expected} and {own[name].dtype} (was it saved with another model?)"
+                )
+        if count != self.num_envs:
+            self._allocate(count)
+            own = self._state()
+        for name, tensor in state.items():
+            own[name].copy_(tensor)
+
+    def resize(self, num_envs: int) -> None:
+        """Changes the number of environments. Those that stay keep their histories, new ones have none.
+
+        Args:
+            num_envs: Number of environments from now on.
+        """
+        before = self._state()
+        self._allocate(num_envs)
+        for name, tensor in self._state().items():
+            dim = _env_dim(name)
+            kept = min(tensor.shape[dim], before[name].shape[dim])
+            tensor.narrow(dim, 0, kept).copy_(before[name].narrow(dim, 0, kept))
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _allocate(self, num_envs: int) -> None:
+        if num_envs < 1:
+            raise ValueError(f"got {num_envs} environments, expected at least 1")
+        self._cache: Cache = self.predictor.init_cache(num_envs)
+        self.held = torch.zeros(num_envs, dtype=torch.bool, device=self.device)
+        self.held_count = torch.zeros(num_envs, dtype=torch.int64, device=self.device)
+        self.last_good = self.guard.neutral.repeat(num_envs, 1)
+        self.prediction = None
+
+    def _state(self) -> dict[str, Tensor]:
+        own = {"held": self.held, "held_count": self.held_count, "last_good": self.last_good}
+        return own | {f"cache.{name}": tensor for name, tensor in self._cache.items()}
+
+    def _advance(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> tuple[Tensor, Prediction]:
+        """The step itself. No number leaves the device and no branch depends on one."""
+        sane = self.guard(state)
+        state = torch.where(sane[:, None], state, self.last_good)
+        if contacts is None:
+            contacts = self.predictor.contacts(state, self.ground)
+        prediction = self.predictor.step(state, control, contacts, self._cache)
+        next_state = self.predictor.next_state(state, prediction)
+        good = sane & self.guard(next_state)
+        next_state = torch.where(good[:, None], next_state, state)
+        held = ~good
+        self.held.copy_(held)
+        self.held_count += held
+        self.last_good.copy_(next_state)
+        self.predictor.reset(self._cache, held)
+        return next_state, prediction
+
+    # With fullgraph a failure to compile comes before anything was computed, so that starting over is safe.
+    def _advance_compiled(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> tuple[Tensor, Prediction]:
+        """As :meth:`_advance`, compiled if that is possible here, which the first call for a batch size finds out."""
+        assert self._compiled is not None
+        if self.num_envs in self._compiled_for:
+            return self._compiled(state, control, contacts)
+        try:
+            result = self._compiled(state, control, contacts)
+        except Exception as error:  # the compilers raise kinds of their own; a fault of ours comes again below
+            logger.warning("the step runs uncompiled, because compiling failed: %s", _first_line(error))
+            self._compiled = None
+            return self._advance(state, control, contacts)
+        self._compiled_for.add(self.num_envs)
+        return result
+
+
+def rollout(
+    predictor: Predictor,
+    state: Tensor,
+    controls: Tensor,
+    ground: Ground | None = None,
+    history: Past | None = None,
+) -> Tensor:
+    """Predicts a trajectory from its first state and the controls.
+
+    A pure function, without a guard: gradients flow from every state to the first one, the controls and the weights of
+    the predictor. Contacts are those of the predicted states.
+
+    Args:
+        predictor: The learned dynamics.
+        state: First states, shape (B, S).
+        controls: Controls held over each step, shape (B, H, C).
+        ground: What the robot stands on. None only if the predictor sees no contacts.
+        history: What came before the first state, from :meth:`Predictor.prefill` or :meth:`Predictor.extend`; by
+            default nothing.
+
+    Returns:
+        States, the first included, shape (B, H + 1, S).
+    """
+    states = [state]
+    for control in controls.unbind(-2):
+        prediction, history = predictor.extend(state, control, predictor.contacts(state, ground), history)
+        state = predictor.next_state(state, prediction)
+        states.append(state)
+    return torch.stack(states, -2)
+
+
+def _env_dim(name: str) -> int:
+    """Which dimension of an entry of the state counts the environments."""
+    return 1 if name.startswith("cache.") else 0
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+__all__ = ["GuardReport", "NeuralDynamics", "rollout"]
