@@ -37,7 +37,7 @@ class Asset:
         module, function = self.builder.split(":")
         build = getattr(importlib.import_module(f"{_BUILDERS}.{module}"), function)
         facts = {"asset": self.name, "licence": self.licence, "madeBy": "nerd assets build", "source": self.source}
-        if module == "grounds":
+        if module in ("grounds", "table"):
             return build(facts)
         robot: Robot = build()
         return usda.robot_text(robot, facts)
@@ -66,6 +66,23 @@ ASSETS: tuple[Asset, ...] = (
         _OURS,
     ),
     Asset(
+        "franka",
+        "Isaac/IsaacLab/Robots/FrankaEmika/franka_panda.usda",
+        "franka:build",
+        "panda.urdf of example-robot-data (Franka Emika, franka_ros), through urdf-usd-converter; capsules for meshes",
+        "Apache-2.0",
+        ("example-robot-data", "urdf-usd-converter"),
+    ),
+    Asset(
+        "anymal_c",
+        "Isaac/IsaacLab/Robots/ANYbotics/ANYmal-C/anymal_c.usd",
+        "anymal_c:build",
+        "anymal.urdf of example-robot-data (ANYbotics, anymal_c_simple_description), through urdf-usd-converter; "
+        "collision shapes of the NeRD paper",
+        "BSD-3-Clause",
+        ("example-robot-data", "urdf-usd-converter"),
+    ),
+    Asset(
         "cube",
         "NeRD/Objects/cube.usda",
         "cube:build",
@@ -77,6 +94,13 @@ ASSETS: tuple[Asset, ...] = (
         "Isaac/IsaacLab/Environments/Grid/default_ground_plane_checker_v1/default_ground_plane.usda",
         "grounds:flat",
         "written here; prim names that Isaac Lab's ground spawner looks for",
+        _OURS,
+    ),
+    Asset(
+        "table",
+        "Isaac/Props/Mounts/SeattleLabTable/table_instanceable.usd",
+        "table:build",
+        "written here; a plain table where Isaac Lab's manipulation tasks want theirs",
         _OURS,
     ),
     Asset("bumpy_ground", "NeRD/Grounds/bumpy_ground.usda", "grounds:bumpy", "written here", _OURS),

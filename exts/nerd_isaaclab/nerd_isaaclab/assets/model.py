@@ -78,8 +78,8 @@ class Joint:
 
     name: str
     """Prim name; tasks find the joint by it."""
-    kind: Literal["revolute", "prismatic"]
-    """What moves: an angle or a distance."""
+    kind: Literal["revolute", "prismatic", "fixed"]
+    """What moves: an angle, a distance, or nothing."""
     parent: str
     """Name of the body nearer to the root."""
     child: str
@@ -94,12 +94,18 @@ class Joint:
     """Lower and upper limit [rad or m]; ``None``: unlimited."""
     armature: float = 0.0
     """Inertia [kg m^2 or kg] added on the joint's axis, as of a rotor behind a gear."""
+    stiffness: float = 0.0
+    """Stiffness [N m/rad or N/m] of its drive, unless a task sets another."""
+    damping: float = 0.0
+    """Damping [N m s/rad or N s/m] of its drive, unless a task sets another."""
     max_effort: float | None = None
     """Largest effort [N m or N] of its drive; ``None``: unlimited."""
     max_velocity: float | None = None
     """Largest speed [rad/s or m/s]; ``None``: unlimited."""
     start: float = 0.0
     """Position [rad or m] the simulation starts in, before a task writes one; must be within the limits."""
+    mimics: str | None = None
+    """Name of a joint whose position it repeats; ``None``: it moves by itself."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +120,8 @@ class Robot:
     """Joints, a parent's before its child's."""
     fixed_base: bool = False
     """Whether the root body is bolted to the world."""
-    notes: dict[str, str] = field(default_factory=dict)
-    """Facts for the reader of the file, stored with its source and licence."""
+    variants: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
+    """USD variant sets: the name of each variant, the first the default, and the bodies that collide with nothing in it."""
 
     def body(self, name: str) -> Body:
         """Return the body called ``name``."""

@@ -44,17 +44,17 @@ def robot_text(robot: Robot, facts: dict[str, str]) -> str:
         facts: Source, licence and whatever else the file should say about itself.
     """
     robot = robot.placed()
-    lines = [header(robot.name, {**facts, **robot.notes}), f"def Xform {text(robot.name)}"]
+    lines = [header(robot.name, facts), f"def Xform {text(robot.name)}"]
+    metadata = []
+    if robot.joints:  # a free body is no articulation: the engine finds none without a joint
+        metadata += ['    prepend apiSchemas = ["PhysicsArticulationRootAPI", "PhysxArticulationAPI"]']
+    if robot.variants:
+        chosen = "".join(f"        string {name} = {text(next(iter(of)))}\n" for name, of in robot.variants.items())
+        names = ", ".join(text(name) for name in robot.variants)
+        metadata += ["    variants = {", chosen.rstrip("\n"), "    }", f"    prepend variantSets = [{names}]"]
+    lines += ["(", *metadata, ")", "{"] if metadata else ["{"]
     if robot.joints:
-        lines += [
-            "(",
-            '    prepend apiSchemas = ["PhysicsArticulationRootAPI", "PhysxArticulationAPI"]',
-            ")",
-            "{",
-            "    bool physxArticulation:enabledSelfCollisions = 0",
-        ]
-    else:
-        lines += ["{"]
+        lines += ["    bool physxArticulation:enabledSelfCollisions = 0"]
     for body in robot.bodies:
         lines += _indent(_body(body))
     if robot.joints or robot.fixed_base:
@@ -64,6 +64,8 @@ def robot_text(robot: Robot, facts: dict[str, str]) -> str:
         for joint in robot.joints:
             lines += _indent(_joint(robot, joint), 2)
         lines += ["    }"]
+    for name, variants in robot.variants.items():
+        lines += _indent(_variant_set(name, variants))
     lines += ["}", ""]
     return "\n".join(lines)
 
@@ -138,6 +140,26 @@ def _body(body: Body) -> list[str]:
     return [*lines, "}"]
 
 
+def _variant_set(name: str, variants: dict[str, tuple[str, ...]]) -> list[str]:
+    """Return the USDA lines of a variant set whose variants take the collision shapes off some bodies."""
+    lines = [f"variantSet {text(name)} = {{"]
+    for variant, bare in variants.items():
+        lines += [f"    {text(variant)} {{"]
+        for body in bare:
+            lines += [
+                f"        over {text(body)}",
+                "        {",
+                '            over "collisions" (',
+                "                active = false",
+                "            )",
+                "            {",
+                "            }",
+                "        }",
+            ]
+        lines += ["    }"]
+    return [*lines, "}"]
+
+
 def _root_joint(robot: Robot) -> list[str]:
     """Return the USDA lines that bolt the root body to the world."""
     root = robot.bodies[0]
@@ -155,6 +177,16 @@ def _root_joint(robot: Robot) -> list[str]:
 
 def _joint(robot: Robot, joint: Joint) -> list[str]:
     """Return the USDA lines of one joint."""
+    ends = [
+        f"    rel physics:body0 = </{robot.name}/{joint.parent}>",
+        f"    rel physics:body1 = </{robot.name}/{joint.child}>",
+        f"    point3f physics:localPos0 = {vector(joint.pos)}",
+        "    point3f physics:localPos1 = (0, 0, 0)",
+    ]
+    if joint.kind == "fixed":
+        turns = [("0", joint.quat), ("1", NO_ROTATION)]
+        rotations = [f"    quatf physics:localRot{end} = {quaternion(turn)}" for end, turn in turns]
+        return [f"def PhysicsFixedJoint {text(joint.name)}", "{", *ends, *rotations, "}"]
     revolute = joint.kind == "revolute"
     drive = "angular" if revolute else "linear"
     # USD joints turn about a named axis of the joint's frame; any other axis is the frame's x, turned there
@@ -162,17 +194,16 @@ def _joint(robot: Robot, joint: Joint) -> list[str]:
     if axis is None:
         axis, frame = "X", turning((1.0, 0.0, 0.0), joint.axis)
     schemas = [f"PhysicsDriveAPI:{drive}", f"PhysicsJointStateAPI:{drive}", "PhysxJointAPI"]
+    schemas += ["NewtonMimicAPI"] if joint.mimics else []
     unit = math.degrees if revolute else float
+    per_unit = math.radians if revolute else float  # gains are per degree in USD
     lines = [
         f"def {'PhysicsRevoluteJoint' if revolute else 'PhysicsPrismaticJoint'} {text(joint.name)} (",
         f"    prepend apiSchemas = [{', '.join(text(schema) for schema in schemas)}]",
         ")",
         "{",
         f'    uniform token physics:axis = "{axis}"',
-        f"    rel physics:body0 = </{robot.name}/{joint.parent}>",
-        f"    rel physics:body1 = </{robot.name}/{joint.child}>",
-        f"    point3f physics:localPos0 = {vector(joint.pos)}",
-        "    point3f physics:localPos1 = (0, 0, 0)",
+        *ends,
         f"    quatf physics:localRot0 = {quaternion(multiply(joint.quat, frame))}",
         f"    quatf physics:localRot1 = {quaternion(frame)}",
     ]
@@ -182,8 +213,8 @@ def _joint(robot: Robot, joint: Joint) -> list[str]:
             f"    float physics:upperLimit = {number(unit(joint.limits[1]))}",
         ]
     lines += [
-        f"    float drive:{drive}:physics:damping = 0",
-        f"    float drive:{drive}:physics:stiffness = 0",
+        f"    float drive:{drive}:physics:damping = {number(per_unit(joint.damping))}",
+        f"    float drive:{drive}:physics:stiffness = {number(per_unit(joint.stiffness))}",
         f'    uniform token drive:{drive}:physics:type = "force"',
     ]
     if joint.max_effort is not None:
@@ -194,6 +225,8 @@ def _joint(robot: Robot, joint: Joint) -> list[str]:
     ]
     if joint.max_velocity is not None:
         lines += [f"    float physxJoint:maxJointVelocity = {number(unit(joint.max_velocity))}"]
+    if joint.mimics:
+        lines += [f"    rel newton:mimicJoint = </{robot.name}/joints/{joint.mimics}>"]
     lines += [
         f"    float state:{drive}:physics:position = {number(unit(joint.start))}",
         f"    float state:{drive}:physics:velocity = 0",

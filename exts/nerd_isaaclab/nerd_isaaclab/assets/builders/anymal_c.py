@@ -1,0 +1,55 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""ANYmal C: kinematics and masses of ANYbotics' URDF, collision shapes of the NeRD paper.
+
+The 14 contact slots of the paper: a capsule along the base, and on each leg a capsule across the knee and a ball for the
+foot; hips and thighs collide with nothing. The knee's drive is screwed to the thigh, so its capsule is the thigh's.
+Feet stay bodies of their own, since Isaac Lab's tasks look for them by name.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ..model import Robot, Shape, from_axis_angle
+from . import urdf
+
+URDF = "anymal_c_simple_description/urdf/anymal.urdf"
+"""Path in ``example-robot-data``."""
+BASE_LENGTH, BASE_RADIUS = 0.75, 0.10
+"""Capsule of the base [m]: distance of its end centres, and radius."""
+KNEE_LENGTH, KNEE_RADIUS = 0.12, 0.06
+"""Capsule of a knee [m]: distance of its end centres, and radius."""
+FOOT_RADIUS = 0.03
+"""Radius [m] of a foot's ball."""
+_ALONG_X = from_axis_angle((0.0, 1.0, 0.0), math.pi / 2)
+_GREY, _RED, _BLACK = (0.45, 0.45, 0.47), (0.75, 0.08, 0.08), (0.1, 0.1, 0.1)
+
+
+def build() -> Robot:
+    """Return ANYmal C."""
+    shapes = {
+        "base": [
+            Shape("capsule", (BASE_RADIUS, BASE_LENGTH, 0.0), quat=_ALONG_X, color=_GREY),
+            Shape("box", (0.8, 0.28, 0.16), collides=False, color=_RED),
+        ]
+    }
+    keep = []
+    for leg, side in (("LF", 1.0), ("RF", -1.0), ("LH", 1.0), ("RH", -1.0)):
+        # the drive's frame looks outward along x; the capsule lies on its inner side
+        shapes[f"{leg}_KFE"] = [
+            Shape("capsule", (KNEE_RADIUS, KNEE_LENGTH, 0.0), pos=(-0.06, 0.0, 0.0), quat=_ALONG_X, color=_GREY)
+        ]
+        shapes[f"{leg}_thigh_fixed"] = [
+            Shape("box", (0.075, 0.06, 0.2826), pos=(0.0, 0.03 * side, -0.1413), collides=False, color=_BLACK)
+        ]
+        shapes[f"{leg}_HAA"] = [
+            Shape("capsule", (0.05, 0.06, 0.0), pos=(-0.03, 0.0, 0.0), quat=_ALONG_X, collides=False, color=_GREY)
+        ]
+        shapes[f"{leg}_FOOT"] = [
+            Shape("sphere", (FOOT_RADIUS, 0.0, 0.0), pos=(0.0, 0.0, 0.0225), color=_BLACK),
+            Shape("capsule", (0.0175, 0.2825, 0.0), pos=(0.0, 0.0, 0.169), collides=False, color=_GREY),
+        ]
+        keep.append(f"{leg}_FOOT")
+    return urdf.assemble("anymal", urdf.links(URDF), keep, shapes)
