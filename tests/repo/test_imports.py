@@ -1,0 +1,42 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""nerd_core lives without any simulator: it is imported here with all of them out of reach."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+BLOCKED = ("isaaclab", "isaacsim", "omni", "carb", "pxr", "warp", "newton", "ovphysx", "ovstage", "nerd_isaaclab")
+
+IMPORT_ALL = f"""
+import importlib, importlib.abc, pkgutil, sys
+
+class Blocker(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        top = name.partition(".")[0]
+        if top in {BLOCKED!r} or top.startswith("isaaclab_"):
+            raise ImportError(f"nerd_core must not import {{name}}")
+
+sys.meta_path.insert(0, Blocker())
+import nerd_core
+names = [module.name for module in pkgutil.walk_packages(nerd_core.__path__, "nerd_core.")]
+for name in names:
+    if not name.endswith("__main__"):
+        importlib.import_module(name)
+taken = sorted(name for name in sys.modules if name.partition(".")[0] in {BLOCKED!r})
+assert not taken, taken
+print(len(names))
+"""
+
+
+def test_nerd_core_imports_without_a_simulator(repo_root: Path):
+    """Every module of nerd_core can be imported when Isaac Lab, Omniverse, USD, Warp and Newton cannot."""
+    # TORCH_DEVICE_BACKEND_AUTOLOAD=0: torch itself loads plug-ins of other packages, our extension's among them.
+    environment = {"PATH": "/usr/bin:/bin", "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "OMP_NUM_THREADS": "1"}
+    run = subprocess.run([sys.executable, "-c", IMPORT_ALL], capture_output=True, text=True, env=environment)
+    assert run.returncode == 0, run.stderr
+    files = [path for path in (repo_root / "source/nerd_core/nerd_core").rglob("*.py") if path.name != "__init__.py"]
+    assert int(run.stdout) >= len(files)
