@@ -1,0 +1,28 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Terms of our own for observations, rewards and terminations, next to all of Isaac Lab's.
+
+A task configuration imports this module as ``mdp``, as it would import ``isaaclab.envs.mdp``.
+"""
+
+from isaaclab.envs.mdp import *
+
+from .joint_terms import joint_pos_wrapped
+from .rewards import (
+    constant,
+    forward_speed,
+    heading,
+    joint_pos_wrapped_l2,
+    spin_rate,
+    spin_rate_tracking_exp,
+    up,
+)
+from .root_terms import (
+    root_heading_proj,
+    root_link_ang_vel_w,
+    root_link_height,
+    root_link_lin_vel_w,
+    root_up_proj,
+)
+from .terminations import root_link_height_below, state_diverged

@@ -1,0 +1,31 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Tasks of this extension, and the module named in the entry-point group ``isaaclab.tasks``.
+
+``isaaclab train``, ``play``, ``list_envs``, ... import this module before they look up a task or read their arguments.
+A script of your own writes ``import nerd_isaaclab.tasks`` before its first other import of Isaac Lab. Importing it
+
+1. cures pinned memory without CUDA (:mod:`nerd_isaaclab.compat.pinned_memory`), and sets the threads of the engine if
+   asked to (:mod:`nerd_isaaclab.compat.engine_threads`);
+2. falls back to local assets when NVIDIA's cannot be reached (:mod:`nerd_isaaclab.assets.root`);
+3. registers the tasks of the sub-packages with Gymnasium;
+4. completes the command line of ``isaaclab`` without CUDA (:mod:`nerd_isaaclab.compat.no_cuda`).
+
+The order matters: 1 and 2 must be in force before Isaac Lab's assets are imported, and 4 looks up what 3 registers.
+"""
+
+import sys
+
+from ..assets.root import install_fallback
+from ..compat import engine_threads, no_cuda, pinned_memory
+
+pinned_memory.install()
+engine_threads.install()
+install_fallback()
+
+from . import ant, cartpole  # noqa: E402
+
+no_cuda.complete_isaaclab_command(sys.argv)
+
+__all__ = ["ant", "cartpole"]

@@ -1,0 +1,53 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""PPO of RSL-RL for the Ant: the published network (128, 64, 32) and few envs, so that two CPU cores can train it."""
+
+from isaaclab.utils import configclass
+from isaaclab_rl.rsl_rl import RslRlMLPModelCfg, RslRlOnPolicyRunnerCfg, RslRlPpoAlgorithmCfg
+
+
+@configclass
+class AntRunPPORunnerCfg(RslRlOnPolicyRunnerCfg):
+    """Agent of the running Ant; the other two only differ in the name of their logs."""
+
+    num_steps_per_env = 32
+    max_iterations = 1000
+    save_interval = 50
+    experiment_name = "nerd_ant_run"
+    clip_actions = 1.0
+    actor = RslRlMLPModelCfg(
+        hidden_dims=[128, 64, 32],
+        activation="elu",
+        obs_normalization=True,
+        distribution_cfg=RslRlMLPModelCfg.GaussianDistributionCfg(init_std=1.0),
+    )
+    critic = RslRlMLPModelCfg(hidden_dims=[128, 64, 32], activation="elu", obs_normalization=True)
+    algorithm = RslRlPpoAlgorithmCfg(
+        value_loss_coef=1.0,
+        use_clipped_value_loss=True,
+        clip_param=0.2,
+        entropy_coef=0.0,
+        num_learning_epochs=5,
+        num_mini_batches=4,
+        learning_rate=1.0e-3,
+        schedule="adaptive",
+        gamma=0.99,
+        lam=0.95,
+        desired_kl=0.01,
+        max_grad_norm=1.0,
+    )
+
+
+@configclass
+class AntSpinPPORunnerCfg(AntRunPPORunnerCfg):
+    """Agent of the spinning Ant."""
+
+    experiment_name = "nerd_ant_spin"
+
+
+@configclass
+class AntSpinTrackPPORunnerCfg(AntRunPPORunnerCfg):
+    """Agent of the Ant that spins at a given rate."""
+
+    experiment_name = "nerd_ant_spin_track"

@@ -1,0 +1,201 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Configurations of the Ant tasks, after the published ones (NeRD, arXiv 2508.15755, and its released code).
+
+Rewards of a control step, ``up`` and ``heading`` being the cosines of the root's z and x with the world's:
+
+* run: ``v_x + 0.1 up + heading``;
+* spin: ``w_z + up``;
+* spin-track: ``5 exp(-(w_z - 5)^2 - 0.1 w_x^2 - 0.1 w_y^2) + 0.1 up``.
+
+Isaac Lab multiplies rewards by the control step (1/60 s), so a return here is 1/60 of the published one. The published
+world is y-up, this one z-up. An episode lasts 500 steps, or until the root is lower than 0.3 m. Observations are the 29
+published numbers: height, quaternion (x, y, z, w), linear and angular velocity in world axes, 8 joint angles, 8 joint
+velocities, ``up``, ``heading``.
+
+Two numbers differ. The published robot takes 400 N m for a full action on an Ant of other masses; here it is 7.5 N m,
+as in Isaac Lab's own Ant task for the same robot. And the state of a joint starts up to 0.2 rad off its default.
+"""
+
+import isaaclab.sim as sim_utils
+from isaaclab.assets import ArticulationCfg, AssetBaseCfg
+from isaaclab.managers import EventTermCfg, ObservationGroupCfg, ObservationTermCfg, RewardTermCfg
+from isaaclab.managers import TerminationTermCfg as DoneTermCfg
+from isaaclab.scene import InteractiveSceneCfg
+from isaaclab.terrains import TerrainImporterCfg
+from isaaclab.utils import configclass, replace
+
+from ... import mdp
+from ...assets.robots import ANT_CFG
+from ..base_env_cfg import TaskEnvCfg
+
+MAX_TORQUE = 7.5
+"""Torque of a full action on a joint [N m]."""
+
+MIN_HEIGHT = 0.3
+"""Height of the root [m] below which the Ant counts as fallen."""
+
+
+@configclass
+class AntSceneCfg(InteractiveSceneCfg):
+    """An Ant on flat ground."""
+
+    terrain = TerrainImporterCfg(
+        prim_path="/World/ground",
+        terrain_type="plane",
+        collision_group=-1,
+        physics_material=sim_utils.RigidBodyMaterialCfg(
+            friction_combine_mode="average",
+            restitution_combine_mode="average",
+            static_friction=1.0,
+            dynamic_friction=1.0,
+            restitution=0.0,
+        ),
+        debug_vis=False,
+    )
+    robot: ArticulationCfg = replace(ANT_CFG, prim_path="{ENV_REGEX_NS}/Robot")
+    light = AssetBaseCfg(
+        prim_path="/World/light", spawn=sim_utils.DistantLightCfg(color=(0.75, 0.75, 0.75), intensity=3000.0)
+    )
+
+
+@configclass
+class ActionsCfg:
+    """Eight numbers in [-1, 1]: the torques of the joints."""
+
+    torque = mdp.JointEffortActionCfg(
+        asset_name="robot", joint_names=[".*"], scale=MAX_TORQUE, clip={".*": (-MAX_TORQUE, MAX_TORQUE)}
+    )
+
+
+@configclass
+class ObservationsCfg:
+    """The 29 published numbers."""
+
+    @configclass
+    class PolicyCfg(ObservationGroupCfg):
+        """Observations of the policy, in this order."""
+
+        height = ObservationTermCfg(func=mdp.root_link_height)
+        quat = ObservationTermCfg(func=mdp.root_quat_w, params={"make_quat_unique": True})
+        lin_vel = ObservationTermCfg(func=mdp.root_link_lin_vel_w)
+        ang_vel = ObservationTermCfg(func=mdp.root_link_ang_vel_w)
+        joint_pos = ObservationTermCfg(func=mdp.joint_pos)
+        joint_vel = ObservationTermCfg(func=mdp.joint_vel)
+        up = ObservationTermCfg(func=mdp.root_up_proj)
+        heading = ObservationTermCfg(func=mdp.root_heading_proj)
+
+    policy: PolicyCfg = PolicyCfg()
+
+
+@configclass
+class EventsCfg:
+    """Starts: above the ground, facing forward, joints near their defaults."""
+
+    reset_root = EventTermCfg(
+        func=mdp.reset_root_state_uniform, mode="reset", params={"pose_range": {}, "velocity_range": {}}
+    )
+    reset_joints = EventTermCfg(
+        func=mdp.reset_joints_by_offset,
+        mode="reset",
+        params={"position_range": (-0.2, 0.2), "velocity_range": (-0.1, 0.1)},
+    )
+
+
+@configclass
+class RunRewardsCfg:
+    """``v_x + 0.1 up + heading``."""
+
+    forward = RewardTermCfg(func=mdp.forward_speed, weight=1.0)
+    up = RewardTermCfg(func=mdp.up, weight=0.1)
+    heading = RewardTermCfg(func=mdp.heading, weight=1.0)
+
+
+@configclass
+class SpinRewardsCfg:
+    """``w_z + up``."""
+
+    spin = RewardTermCfg(func=mdp.spin_rate, weight=1.0)
+    up = RewardTermCfg(func=mdp.up, weight=1.0)
+
+
+@configclass
+class SpinTrackRewardsCfg:
+    """``5 exp(-(w_z - 5)^2 - 0.1 w_x^2 - 0.1 w_y^2) + 0.1 up``."""
+
+    spin = RewardTermCfg(func=mdp.spin_rate_tracking_exp, weight=5.0, params={"target": 5.0, "tilt_weight": 0.1})
+    up = RewardTermCfg(func=mdp.up, weight=0.1)
+
+
+@configclass
+class TerminationsCfg:
+    """End of the time, a fall, or a simulation that exploded."""
+
+    time_out = DoneTermCfg(func=mdp.time_out, time_out=True)
+    fallen = DoneTermCfg(func=mdp.root_link_height_below, params={"minimum": MIN_HEIGHT})
+    diverged = DoneTermCfg(func=mdp.state_diverged)
+
+
+@configclass
+class AntRunEnvCfg(TaskEnvCfg):
+    """Run along the world's x."""
+
+    scene: AntSceneCfg = AntSceneCfg(num_envs=512, env_spacing=5.0, clone_in_fabric=True)
+    observations: ObservationsCfg = ObservationsCfg()
+    actions: ActionsCfg = ActionsCfg()
+    events: EventsCfg = EventsCfg()
+    rewards: object = RunRewardsCfg()
+    terminations: TerminationsCfg = TerminationsCfg()
+    episode_steps: int = 500
+
+    def __post_init__(self):
+        """Give the feet the friction of the ground."""
+        super().__post_init__()
+        self.sim.physics_material.static_friction = 1.0
+        self.sim.physics_material.dynamic_friction = 1.0
+        self.sim.physics_material.restitution = 0.0
+
+
+@configclass
+class AntSpinEnvCfg(AntRunEnvCfg):
+    """Turn about the world's z as fast as possible."""
+
+    rewards: object = SpinRewardsCfg()
+
+
+@configclass
+class AntSpinTrackEnvCfg(AntRunEnvCfg):
+    """Turn about the world's z at 5 rad/s."""
+
+    rewards: object = SpinTrackRewardsCfg()
+
+
+@configclass
+class AntRunPlayEnvCfg(AntRunEnvCfg):
+    """The same with few envs, to be watched."""
+
+    def __post_init__(self):
+        """Apply Isaac Lab's settings for playback."""
+        super().__post_init__()
+        self.play_mode()
+
+
+@configclass
+class AntSpinPlayEnvCfg(AntSpinEnvCfg):
+    """The same with few envs, to be watched."""
+
+    def __post_init__(self):
+        """Apply Isaac Lab's settings for playback."""
+        super().__post_init__()
+        self.play_mode()
+
+
+@configclass
+class AntSpinTrackPlayEnvCfg(AntSpinTrackEnvCfg):
+    """The same with few envs, to be watched."""
+
+    def __post_init__(self):
+        """Apply Isaac Lab's settings for playback."""
+        super().__post_init__()
+        self.play_mode()
