@@ -1,0 +1,73 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Hand a checked command line to one of Isaac Lab's programs.
+
+What every program of ours does before Isaac Lab's takes over: check the task and the physics, install what the machine
+needs (:mod:`nerd_isaaclab.tasks`), and complete the arguments where there is no CUDA.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from .task_ids import check_task
+
+
+def launch(program: str, argv: list[str], run: str) -> int:
+    """Run one of Isaac Lab's programs.
+
+    Args:
+        program: Name of the program: train, play, zero_agent or random_agent.
+        argv: Its arguments. ``--task`` is checked, all others are its own business.
+        run: Name of the function of ``isaaclab_rl.entrypoints`` that takes the arguments.
+
+    Returns:
+        Exit code.
+    """
+    from ..compat.no_cuda import complete_arguments, option
+
+    asked_for_help = any(word in ("-h", "--help") for word in argv)
+    task = option(argv, "--task")
+    if not asked_for_help or task is not None:
+        check_task(task)
+
+    import nerd_isaaclab.tasks  # noqa: F401  (pinned memory, assets, registration: before any other Isaac Lab import)
+
+    if task is not None:
+        check_physics(task, argv)
+    argv = [*argv, *complete_arguments(program, argv)]
+
+    from isaaclab_rl import entrypoints
+
+    function: Callable[[list[str]], int] = getattr(entrypoints, run)
+    # Isaac Lab's help reads the task from the arguments of the process, to list that task's presets.
+    original, sys.argv = sys.argv, [f"nerd {program}", *argv]
+    try:
+        return function(argv)
+    finally:
+        sys.argv = original
+
+
+def check_physics(task: str, argv: list[str]) -> None:
+    """Raise an error that lists the presets if ``physics=NAME`` names none of the task's.
+
+    Args:
+        task: Id of a registered task.
+        argv: Arguments among which ``physics=NAME`` may stand.
+    """
+    chosen = [word.partition("=")[2] for word in argv if word.startswith("physics=")]
+    if not chosen:
+        return
+    import isaaclab_tasks  # noqa: F401
+    from isaaclab_tasks.utils.preset_cli import enumerate_task_presets
+    from isaaclab_tasks.utils.preset_target import PresetTarget
+
+    presets = (enumerate_task_presets(task.split(":")[-1]) or {}).get(PresetTarget.PHYSICS)
+    if not presets:
+        return  # not ours to judge: Isaac Lab says why the task cannot be read
+    aliases = PresetTarget.all_legacy_aliases()
+    for name in chosen:
+        if aliases.get(name, name) not in presets:
+            raise ValueError(f"got physics={name}, expected one of the presets of {task}: {', '.join(presets)}")

@@ -1,0 +1,134 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Find the registered tasks by reading sources, without importing Isaac Lab.
+
+Importing ``isaaclab_tasks`` costs seconds; its registrations are plain calls ``gym.register(id="...", kwargs={...})``
+in ``__init__.py`` files, by its own convention, and so are those of the packages behind the entry-point group
+``isaaclab.tasks``. They are read from the syntax tree. A task whose id is computed is not found this way; that only
+costs it its line in a list and a near name, since the programs still ask Gymnasium before they give up on a task.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import importlib.metadata
+import importlib.util
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+GROUP = "isaaclab.tasks"
+"""Entry-point group through which packages add tasks to Isaac Lab."""
+
+_LIBRARIES = ("rl_games", "rlinf", "rsl_rl", "sb3", "skrl", "torchrl")
+
+
+@dataclass(frozen=True)
+class TaskId:
+    """One registration: the id, where its configuration stands, and for which libraries it has agents."""
+
+    id: str
+    config: str
+    libraries: tuple[str, ...]
+
+
+def find_tasks() -> list[TaskId]:
+    """Return all tasks: those of the packages that add some first, then the stock ones, each sorted by id."""
+    added = [point.value.partition(":")[0] for point in importlib.metadata.entry_points(group=GROUP)]
+    tasks: list[TaskId] = []
+    for module in [*sorted(added), "isaaclab_tasks"]:
+        tasks += sorted(_scan(module), key=lambda task: task.id)
+    return list({task.id: task for task in tasks}.values())
+
+
+def check_task(task: str | None) -> None:
+    """Raise an error that names near tasks if nobody registered this one.
+
+    Args:
+        task: Id as given after ``--task``; None if it was not given.
+    """
+    ids = [found.id for found in find_tasks()]
+    if task is None:
+        own = ", ".join(name for name in ids if name.startswith("NeRD-") and not name.endswith("-Play"))
+        raise ValueError(
+            f"--task is missing: expected the id of a task, for instance one of {own} ('nerd list-envs' lists all)"
+        )
+    name = task.split(":")[-1]
+    if name not in ids and not _registered(name):
+        raise ValueError(f"got the unknown task '{name[:80]}'{_near(name, ids)} ('nerd list-envs' lists all)")
+
+
+def _near(name: str, ids: list[str]) -> str:
+    """The question after an unknown name; empty if nothing is near."""
+    by_lower = {known.lower(): known for known in ids}
+    near = [by_lower[found] for found in difflib.get_close_matches(name.lower(), by_lower, n=5, cutoff=0.6)]
+    return f", did you mean {' or '.join(near)}?" if near else ""
+
+
+def _registered(name: str) -> bool:
+    """Whether a task with a computed id is registered. Slow, and only asked for what the sources do not name."""
+    import gymnasium
+
+    for point in importlib.metadata.entry_points(group=GROUP):
+        point.load()
+    import isaaclab_tasks  # noqa: F401
+
+    return name in gymnasium.registry
+
+
+def _scan(module: str) -> Iterator[TaskId]:
+    """Tasks registered in the ``__init__.py`` files at and under a module."""
+    for folder, name in _folders(module):
+        for path in sorted(folder.rglob("__init__.py")):
+            text = path.read_text(encoding="utf-8")
+            if "register(" not in text:
+                continue
+            inner = path.parent.relative_to(folder).parts
+            for node in ast.walk(ast.parse(text)):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "register":
+                    task = _task(node, ".".join((name, *inner)))
+                    if task is not None:
+                        yield task
+
+
+def _folders(module: str) -> Iterator[tuple[Path, str]]:
+    """Folders of a package, found from its top package's spec alone: asking for more would import it."""
+    top, *inner = module.split(".")
+    try:
+        spec = importlib.util.find_spec(top)
+    except (ImportError, ValueError):
+        return
+    for root in (spec.submodule_search_locations if spec else None) or ():
+        folder = Path(root, *inner)
+        if folder.is_dir():
+            yield folder, module
+
+
+def _task(call: ast.Call, module: str) -> TaskId | None:
+    """Read one call of ``gym.register``; None if it is not that of a task, or of a deprecated one."""
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    name, options = given.get("id"), given.get("kwargs")
+    if not (isinstance(name, ast.Constant) and isinstance(name.value, str) and isinstance(options, ast.Dict)):
+        return None
+    entries = {key.value: value for key, value in zip(options.keys, options.values) if isinstance(key, ast.Constant)}
+    if "env_cfg_entry_point" not in entries or "deprecated" in entries:
+        return None
+    libraries = tuple(library for library in _LIBRARIES if f"{library}_cfg_entry_point" in entries)
+    return TaskId(name.value, _text(entries["env_cfg_entry_point"], module), libraries)
+
+
+def _text(node: ast.expr, module: str) -> str:
+    """Value of a string, or of an f-string of ``__name__`` and the ``__name__`` of a sub-module."""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_text(part, module) for part in node.values)
+    if isinstance(node, ast.FormattedValue):
+        source = ast.unparse(node.value)
+        if source == "__name__":
+            return module
+        if source.endswith(".__name__"):
+            return f"{module}.{source.removesuffix('.__name__')}"
+    return ast.unparse(node)
