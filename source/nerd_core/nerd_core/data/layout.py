@@ -192,18 +192,9 @@ def pack_trajectories(
     per_step: dict[str, np.ndarray] = {"control": control}
     if contacts is not None:
         pick = contacts.__getitem__ if isinstance(contacts, Mapping) else lambda name: getattr(contacts, name)
-        recorded = {name: _as_numpy(pick(name.removeprefix("contact_"))) for name in CONTACT_FIELDS}
-        active = recorded["contact_active"].astype(bool)
-        for name, value in recorded.items():
-            # What is not active means nothing: it must not reach a statistic by accident.
-            mask = active.reshape(*active.shape, *(1 for _ in value.shape[active.ndim :]))
-            recorded[name] = np.where(mask, value, 0) if value.ndim >= active.ndim else value
-        per_step |= recorded
+        per_step |= {name: _as_numpy(pick(name.removeprefix("contact_"))) for name in CONTACT_FIELDS}
     if body_force is not None:
         per_step["body_force"] = _as_numpy(body_force)
-    for name, value in per_step.items():
-        if value.shape[:2] != (count, steps):
-            raise DataError(f"'{name}' has shape {value.shape}, expected ({count}, {steps}, ...)")
     columns = np.arange(steps + 1)
     inside = columns <= lengths[:, None]
     flat = {name: _flatten(name, value, inside[:, 1:]) for name, value in per_step.items()}
@@ -214,6 +205,11 @@ def pack_trajectories(
         flat["ground"] = np.ascontiguousarray(np.broadcast_to(ground, (count, 4)))
     batch = Trajectories(length=lengths, state=_flatten("state", state, inside), **flat)
     check_trajectories(spec, batch, "the trajectories")
+    if contacts is not None:
+        # What is not active means nothing: it must not reach a statistic by accident.
+        far = flat["contact_active"] == 0
+        for name in CONTACT_FIELDS:
+            flat[name][far] = 0
     return batch
 
 
@@ -237,6 +233,8 @@ def _rows_per_trajectory(name: str, length: np.ndarray) -> np.ndarray:
 def _flatten(name: str, value: np.ndarray, inside: np.ndarray) -> np.ndarray:
     """Rows of a padded array that belong to trajectories, always a copy."""
     value = value.astype(dtype_of(name), copy=False)
+    if value.shape[:2] != inside.shape:
+        raise DataError(f"'{name}' has shape {value.shape}, expected {inside.shape} first")
     if inside.all():
         return value.reshape(-1, *value.shape[2:]).copy()
     return value[inside]
