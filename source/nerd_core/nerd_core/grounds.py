@@ -4,7 +4,8 @@
 """What a robot may touch: the interface of a ground, and planes.
 
 A ground answers one question for a batch of points: how far is the surface, which way does it face, and where is its
-nearest point. Each environment may have a ground of its own. Triangulated surfaces are in :mod:`nerd_core.terrain`.
+nearest point. Each environment may have a ground of its own. Surfaces of triangles are in
+:mod:`nerd_core.height_field` and :mod:`nerd_core.triangle_mesh`.
 """
 
 from __future__ import annotations

@@ -136,8 +136,8 @@ class Normaliser(nn.Module):
         for group in self.groups:
             mean_square = power[group].sum() / seen.count[group].sum().clamp(min=1.0)
             floor[group] = torch.maximum(floor[group], RELATIVE_FLOOR * mean_square.sqrt())
-        # What was constant may vary later, so it keeps its unit. With a floor in that unit, what a model predicts for it
-        # stays below the floor instead.
+        # What was constant may vary later, so it keeps its unit. With a floor in that unit, what a model predicts for
+        # it stays below the floor instead.
         std = torch.where(constant, torch.where(least > 0, least, torch.ones_like(std)), torch.maximum(std, floor))
         self.mean.copy_(seen.mean)
         self.std.copy_(std)
