@@ -327,6 +327,19 @@ def test_changed_pins_install_again(checkout: Checkout):
     assert checkout.calls() == ["nerd word"]
 
 
+def test_failed_upgrade_is_not_forgotten(checkout: Checkout):
+    """When an upgrade failed half-way and its pins are taken back, the environment is still put in order."""
+    checkout.run("setup")
+    pins = checkout.root / "constraints.txt"
+    original = pins.read_text()
+    pins.write_text(original + "another==1.0\n")
+    assert checkout.run("word", FAKE_PIP_FAILURE="ERROR: ResolutionImpossible")[0] == 1
+    pins.write_text(original)
+    checkout.calls()
+    assert checkout.run("word")[0] == 0
+    assert any(call.startswith("pip") for call in checkout.calls())
+
+
 def test_moved_checkout_gets_a_new_environment(checkout: Checkout):
     """After the checkout was moved its environment (full of old paths) is made anew."""
     checkout.run("setup")

@@ -1,0 +1,123 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Tests of tests/run.py, on small suites written for the purpose."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+PASSES = "def test_one():\n    pass\n"
+FAILS = "def test_one():\n    assert 1 == 2\n"
+SKIPS = "import pytest\n@pytest.mark.slow\ndef test_one():\n    pass\n"
+CRASHES = "import os\ndef test_one():\n    os.kill(os.getpid(), 11)\n"
+HANGS = "import time\ndef test_one():\n    time.sleep(600)\n"
+# Two engines in one process are what the runner exists to prevent: this file fails when another one was there before.
+NEEDS_ITS_OWN_PROCESS = """
+import sys
+def test_one():
+    assert "nerd_engine_started" not in sys.modules
+    sys.modules["nerd_engine_started"] = sys
+"""
+
+
+@pytest.fixture
+def suite(tmp_path: Path, repo_root: Path) -> Path:
+    """Return a repository with the runner, the settings and no tests."""
+    for name in ("tests/run.py", "tests/conftest.py", "pyproject.toml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(repo_root / name, tmp_path / name)
+    for folder in ("core", "repo", "isaaclab"):
+        (tmp_path / "tests" / folder).mkdir()
+    (tmp_path / "tests/core/test_base.py").write_text(PASSES)
+    return tmp_path
+
+
+def _run(root: Path, *arguments: str) -> tuple[int, str]:
+    command = [sys.executable, str(root / "tests/run.py"), "--no-lint", *arguments]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    return run.returncode, run.stdout + run.stderr
+
+
+def _add(root: Path, name: str, text: str) -> None:
+    (root / "tests" / name).write_text(text)
+
+
+def test_each_engine_file_has_its_own_process(suite: Path):
+    """Files that cannot share a process pass, and the last line sums up all processes."""
+    _add(suite, "isaaclab/test_a.py", NEEDS_ITS_OWN_PROCESS)
+    _add(suite, "isaaclab/test_b.py", NEEDS_ITS_OWN_PROCESS)
+    _add(suite, "isaaclab/test_c.py", SKIPS)
+    code, output = _run(suite)
+    assert code == 0, output
+    assert re.search(r"\n3 passed, 0 failed, 1 skipped in \d+ s\n$", output)
+    assert "slowest files" in output and "ask for it with --slow" in output
+
+
+def test_one_failure_fails_the_run(suite: Path):
+    """A failed test makes the exit code 1; its output is shown and its file named at the end."""
+    _add(suite, "isaaclab/test_a.py", FAILS)
+    _add(suite, "isaaclab/test_b.py", PASSES)
+    code, output = _run(suite)
+    assert code == 1
+    assert "2 passed, 1 failed, 0 skipped" in output and "assert 1 == 2" in output
+    assert "failed: tests/isaaclab/test_a.py" in output
+
+
+def test_crash_is_a_failure(suite: Path):
+    """A process that the engine takes down counts as failed and says by what it was ended."""
+    _add(suite, "isaaclab/test_a.py", CRASHES)
+    code, output = _run(suite)
+    assert code == 1 and "1 passed, 1 failed" in output and "SIGSEGV" in output
+
+
+def test_hang_is_a_failure(suite: Path):
+    """A process that does not end is ended after its share of time and counts as failed."""
+    _add(suite, "isaaclab/test_a.py", HANGS)
+    start = time.monotonic()
+    code, output = _run(suite, "--timeout", "6")
+    assert time.monotonic() - start < 60
+    assert code == 1 and "ended after 6 s" in output
+
+
+def test_only_what_is_asked_for_runs(suite: Path):
+    """Paths and -k choose tests; a path that does not exist is an error before anything runs."""
+    _add(suite, "isaaclab/test_a.py", FAILS)
+    _add(suite, "core/test_more.py", PASSES.replace("one", "two"))
+    code, output = _run(suite, "tests/core", "-k", "two")
+    assert code == 0 and "1 passed, 0 failed, 0 skipped" in output
+    code, output = _run(suite, "tests/core/test_nothing.py")
+    assert code == 1 and "there is no tests/core/test_nothing.py" in output and "passed" not in output
+
+
+def test_file_without_a_test_is_a_failure(suite: Path):
+    """A test file in which nothing is found (a renamed function, say) does not pass unseen."""
+    _add(suite, "isaaclab/test_a.py", "def check_one():\n    pass\n")
+    code, output = _run(suite)
+    assert code == 1 and "holds no test" in output
+
+
+def test_ctrl_c_ends_everything(suite: Path):
+    """ctrl-C ends the runner with code 130 and leaves no test process behind."""
+    mark = suite / "child.pid"
+    _add(suite, "isaaclab/test_a.py", f"import os\nopen({str(mark)!r}, 'w').write(str(os.getpid()))\n" + HANGS)
+    command = [sys.executable, str(suite / "tests/run.py"), "--no-lint"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    end = time.monotonic() + 40
+    while not (mark.exists() and mark.read_text()):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=20)
+    assert process.returncode == 130 and "interrupted" in output and "Traceback" not in output
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(mark.read_text()), 0)
