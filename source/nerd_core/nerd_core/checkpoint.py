@@ -220,8 +220,7 @@ def load(path: str | Path, expected_spec: RobotSpec | None = None, device: torch
         device: Where the model shall live.
     """
     found = read(path, expected_spec)
-    with torch.random.fork_rng(devices=[]):  # drawing initial weights, soon overwritten, must not move the seed
-        predictor = Predictor(found.spec, found.config.predictor)
+    predictor = _build(found.spec, found.config.predictor)
     predictor.load_state_dict(found.tensors)
     return predictor.to(device).eval()
 
@@ -267,10 +266,16 @@ def expected_tensors(spec: RobotSpec, cfg: PredictorCfg) -> dict[str, TensorInfo
     _require_bounded(to_plain(cfg), "predictor")
     try:
         with torch.device("meta"):
-            skeleton = Predictor(spec, cfg)
+            skeleton = _build(spec, cfg)
     except (ValueError, RuntimeError, OverflowError, ZeroDivisionError) as error:
         raise UnsafeFile(f"'{CONFIG}' describes a model that cannot be built: {str(error)[:400]}") from None
     return {name: TensorInfo(tuple(item.shape), item.dtype) for name, item in skeleton.state_dict().items()}
+
+
+def _build(spec: RobotSpec, cfg: PredictorCfg) -> Predictor:
+    """A predictor whose weights are yet to be set. Does not move the caller's random numbers."""
+    with torch.random.fork_rng(devices=[]):
+        return Predictor(spec, cfg)
 
 
 def _locate(path: str | Path) -> Path:

@@ -87,7 +87,7 @@ def read_bytes(path: Path, limit: int) -> bytes:
             raise UnsafeFile(f"'{path.name}' is not a plain file")
         if status.st_size > limit:
             raise UnsafeFile(f"'{path.name}' has {status.st_size} bytes, at most {limit} are expected")
-        content = file.read(limit + 1)
+        content = file.read(status.st_size + 1)
     if len(content) != status.st_size:
         raise UnsafeFile(f"'{path.name}' changed while it was read: got {len(content)} of {status.st_size} bytes")
     return content
