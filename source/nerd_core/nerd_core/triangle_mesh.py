@@ -106,7 +106,10 @@ class TriangleMeshGround(Ground):
         # First straight down, always into the nearest box. What is found at the bottom is seldom far from the nearest.
         node = torch.zeros_like(mesh)
         for level in range(self._depth):
-            node = node * _BRANCHES + self._to_children(level, points, node, mesh).argmin(-1)
+            low, high = self._children(level, node, mesh)
+            # Boxes that hold the point are all equally near: the share of their middle decides.
+            to_middle = (0.5 * (low + high) - points.t().unsqueeze(-1)).square().sum(1)
+            node = node * _BRANCHES + (_to_boxes(points, low, high) + 0.1 * to_middle).argmin(-1)
         own = node + self._first_triangle[mesh]
         best = self._to_triangles(points, own)
 
@@ -114,23 +117,37 @@ class TriangleMeshGround(Ground):
         limit = torch.minimum(best, reach.square()).unsqueeze(-1)
         point, node = torch.arange(mesh.numel(), device=mesh.device), torch.zeros_like(mesh)
         for level in range(self._depth):
-            squared = self._to_children(level, points[:, point], node, mesh[point])
+            squared = _to_boxes(points[:, point], *self._children(level, node, mesh[point]))
+            if level == self._depth - 1:
+                # Most of what is left hides nothing: one more guess for each point, the nearest of all its boxes.
+                nearest, child = squared.min(-1)
+                triangle = node * _BRANCHES + child + self._first_triangle[mesh[point]]
+                guess = pick_nearest(torch.full_like(best, math.inf), own, point, nearest, triangle)
+                guessed = self._to_triangles(points, guess)
+                own, best = torch.where(guessed < best, guess, own), torch.minimum(guessed, best)
+                limit = torch.minimum(limit, best.unsqueeze(-1))
             row, child = (squared < limit[point]).nonzero(as_tuple=True)
             point, node = point[row], node[row] * _BRANCHES + child
         triangle = node + self._first_triangle[mesh[point]]
         return pick_nearest(best, own, point, self._to_triangles(points[:, point], triangle), triangle)
 
-    def _to_children(self, level: int, points: Tensor, node: Tensor, mesh: Tensor) -> Tensor:
-        """Squared distances from each point (3, P) to the boxes of a node's children (P,), shape (P, 8)."""
-        family = node + getattr(self, f"_first_family_{level}")[mesh]
-        low, high = getattr(self, f"_boxes_{level}")[family].split(3, dim=1)
-        here = points.t().unsqueeze(-1)
-        return torch.maximum(low - here, here - high).clamp(min=0.0).square().sum(1)
+    def _children(self, level: int, node: Tensor, mesh: Tensor) -> tuple[Tensor, Tensor]:
+        """Low and high corners of the boxes of the children of nodes (P,), each of shape (P, 3, 8)."""
+        low, high = getattr(self, f"_boxes_{level}")[node + getattr(self, f"_first_family_{level}")[mesh]].split(
+            3, dim=1
+        )
+        return low, high
 
     def _to_triangles(self, points: Tensor, triangle: Tensor) -> Tensor:
         """Squared distance of each point (3, P) to a triangle, shape (P,)."""
         closest, _ = closest_on_triangle(points, self._corners[triangle].permute(1, 2, 0))
         return (points - closest).square().sum(0)
+
+
+def _to_boxes(points: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    """Squared distances from points (3, P) to boxes (P, 3, 8) each, shape (P, 8)."""
+    here = points.t().unsqueeze(-1)
+    return torch.maximum(low - here, here - high).clamp(min=0.0).square().sum(1)
 
 
 def _sorted_triangles(vertices: Tensor, faces: Tensor) -> tuple[Tensor, Tensor]:
