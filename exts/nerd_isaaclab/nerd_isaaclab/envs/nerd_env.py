@@ -1,0 +1,231 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""A manager-based environment whose physics step can be taken over by a learned model."""
+
+from __future__ import annotations
+
+from typing import Any, override
+
+import torch
+from isaaclab.assets import Articulation, ArticulationCfg
+from isaaclab.envs import ManagerBasedRLEnv
+from isaaclab.envs.common import VecEnvStepReturn
+
+from nerd_core import checkpoint
+from nerd_core.dynamics import NeuralDynamics
+from nerd_core.spec import RobotSpec
+
+from ..physics.ground import find_ground
+from ..physics.neural_physics import NeuralPhysics
+from ..physics.robot_description import describe_robot, find_controls
+from ..physics.robot_state import RobotState
+from .nerd_env_cfg import MODES, NerdCfg
+from .unsupported_terms import find_unsupported_terms
+
+
+class NerdModeError(ValueError):
+    """A mode that is unknown, or that this task cannot run in."""
+
+
+class NerdDynamics(ManagerBasedRLEnv):
+    """Adds a choice of dynamics, ``cfg.nerd``, to a manager-based environment: :class:`NerdEnv` is the plain one, and
+    a class of one's own gets it as ``class Mine(NerdDynamics, MyEnv)``.
+
+    Rewards, observations, terminations, events, curricula and recorders stay Isaac Lab's own. In ``physx`` mode
+    nothing of this package takes part in a step.
+    """
+
+    def __init__(self, cfg: Any, render_mode: str | None = None, **kwargs: Any):
+        self._neural: NeuralPhysics | None = None
+        self._requested: tuple[str, torch.Tensor | None] | None = None
+        self._mode = "physx"
+        self._spec: RobotSpec | None = None
+        self._robot_name = _find_robot(cfg)
+        super().__init__(cfg=cfg, render_mode=render_mode, **kwargs)
+
+    # -- what a user asks and sets ---------------------------------------------------------------------------------
+
+    @property
+    def nerd(self) -> NeuralPhysics | None:
+        """What stands before the physics manager; None while no checkpoint was loaded."""
+        return self._neural
+
+    @property
+    def nerd_mode(self) -> str:
+        """The mode that the last step ran in."""
+        return self._mode
+
+    @property
+    def robot_spec(self) -> RobotSpec:
+        """Specification of the robot that the model drives, as it stands in the running simulation."""
+        if self._spec is None:
+            controls = find_controls(self, self.robot)
+            self._spec = describe_robot(self, self.robot, _name_of_asset(self.robot), controls)
+        return self._spec
+
+    @property
+    def robot(self) -> Articulation:
+        """The articulation that the model drives."""
+        return self.scene[self._robot_name]
+
+    @property
+    def nerd_cfg(self) -> NerdCfg:
+        """Choice of the dynamics in the task's configuration."""
+        return self.cfg.nerd
+
+    def set_nerd_mode(self, mode: str, neural: torch.Tensor | None = None) -> None:
+        """Asks for a mode; the next :meth:`step` applies it, so it may be called from anywhere, a GUI included.
+
+        Args:
+            mode: ``physx``, ``neural`` or ``mixed``.
+            neural: Environments that are neural in ``mixed`` mode, boolean mask of shape (N,); by default the first
+                ``cfg.nerd.neural_share`` of them.
+
+        Raises:
+            NerdModeError: The mode is unknown, or has no checkpoint to run with.
+        """
+        _check_mode(mode)
+        if mode != "physx":
+            self._require_checkpoint(mode)
+        self._requested = (mode, neural)
+
+    def load_nerd_checkpoint(self, path: str) -> None:
+        """Loads a model for the robot of this task. The next step with it starts with empty histories.
+
+        Raises:
+            CheckpointError: The checkpoint cannot be read.
+            SpecMismatch: It was made for another robot, with the differences.
+            NerdModeError: The task has terms that cannot work without the solver.
+        """
+        predictor = checkpoint.load(path, expected_spec=self.robot_spec, device=self.device).eval()
+        self._refuse_unsupported_terms(predictor.cfg.force_head)
+        ground = find_ground(self) if predictor.needs_contacts else None
+        compiled = self.nerd_cfg.compile
+        self.use_dynamics(NeuralDynamics(predictor, self.num_envs, self.device, ground=ground, compile=compiled))
+        self.nerd_cfg.checkpoint = path
+
+    def use_dynamics(self, dynamics: NeuralDynamics) -> None:
+        """Lets the neural environments be stepped by an object of one's own, in the place of a checkpoint's model.
+
+        Args:
+            dynamics: Anything with the interface of :class:`~nerd_core.dynamics.NeuralDynamics`: ``step``, ``reset``
+                and ``held``.
+        """
+        mode, stock = self._mode, self.sim.physics_manager if self._neural is None else self._neural.stock
+        self._apply_mode("physx", None)
+        robot = RobotState(self.robot, self.robot_spec, self.scene.env_origins)
+        self._neural = NeuralPhysics(stock, robot, dynamics, self.physics_dt, self.cfg.decimation)
+        if mode != "physx":
+            self._requested = (mode, None)
+
+    # -- what Isaac Lab calls --------------------------------------------------------------------------------------
+
+    @override
+    def load_managers(self) -> None:
+        _check_mode(self.nerd_cfg.mode)
+        super().load_managers()
+        if self.nerd_cfg.mode != "physx":
+            self.set_nerd_mode(self.nerd_cfg.mode)
+
+    @override
+    def step(self, action: torch.Tensor) -> VecEnvStepReturn:
+        if self._requested is not None:
+            self._apply_mode(*self._requested)
+        if self._mode == "physx":
+            return super().step(action)
+        result = super().step(action)
+        self._log()
+        return result
+
+    @override
+    def _reset_idx(self, env_ids: torch.Tensor | slice) -> None:
+        super()._reset_idx(env_ids)
+        if self._neural is not None:
+            self._neural.forget(env_ids)
+
+    @override
+    def close(self) -> None:
+        if not self._is_closed:
+            self._apply_mode("physx", None)
+        super().close()
+
+    # -- how it is done --------------------------------------------------------------------------------------------
+
+    def _apply_mode(self, mode: str, neural: torch.Tensor | None) -> None:
+        """Puts the stock manager or its neural stand-in in charge. Only between two steps."""
+        self._requested = None
+        if mode == "physx" or self._neural is None:
+            if self._neural is not None:
+                self.sim.physics_manager = self._neural.stock
+        else:
+            if mode == "mixed" and neural is None:
+                share = round(self.nerd_cfg.neural_share * self.num_envs)
+                neural = torch.arange(self.num_envs, device=self.device) < share
+            if self._mode == "physx":
+                self._neural.forget(slice(None))
+            self._neural.use(neural if mode == "mixed" else None)
+            self.sim.physics_manager = self._neural
+        self._mode = mode
+        self._physics_handles_decimation = self.sim.physics_manager.handles_decimation()
+
+    def _require_checkpoint(self, mode: str) -> None:
+        if self._neural is not None:
+            return
+        path = self.nerd_cfg.checkpoint
+        if path is None:
+            raise NerdModeError(
+                f"got nerd mode '{mode}' without a checkpoint: add env.nerd.checkpoint=<directory>, "
+                "made by 'nerd train', or use env.nerd.mode=physx"
+            )
+        self.load_nerd_checkpoint(path)
+
+    def _refuse_unsupported_terms(self, has_contact_forces: bool) -> None:
+        terms = find_unsupported_terms(self, has_contact_forces)
+        if terms:
+            lines = "\n".join(f"  {term.path} reads {term.reason}" for term in terms)
+            overrides = " ".join(term.override for term in terms)
+            raise NerdModeError(
+                f"these terms of the task cannot work while a model steps the robot:\n{lines}\n"
+                f"Remove them with: {overrides}"
+            )
+
+    def _log(self) -> None:
+        """Adds what the model did in this step to the log of the environment."""
+        assert self._neural is not None
+        log = self.extras.setdefault("log", {})
+        log["Metrics/nerd_held"] = self._neural.dynamics.held.float().mean()
+        error = self._neural.one_step_error
+        if error is not None:
+            log.update({f"Metrics/nerd_{name}": value for name, value in self._neural.error_summary().items()})
+
+
+class NerdEnv(NerdDynamics):
+    """A :class:`~isaaclab.envs.ManagerBasedRLEnv` with a choice of dynamics."""
+
+
+def _check_mode(mode: str) -> None:
+    if mode not in MODES:
+        raise NerdModeError(f"got nerd mode '{mode}', expected one of {', '.join(MODES)}")
+
+
+def _find_robot(cfg: Any) -> str:
+    """Name of the articulation to drive, from the configuration of the scene."""
+    names = [name for name, value in vars(cfg.scene).items() if isinstance(value, ArticulationCfg)]
+    chosen = cfg.nerd.robot
+    if chosen is not None:
+        if chosen not in names:
+            raise NerdModeError(f"got env.nerd.robot={chosen}, expected one of the scene's articulations: {names}")
+        return chosen
+    if len(names) != 1:
+        raise NerdModeError(
+            f"the scene has {len(names)} articulations ({', '.join(names) or 'none'}), and a model drives one robot: "
+            + ("choose it with env.nerd.robot=<name>" if names else "this task has nothing to drive")
+        )
+    return names[0]
+
+
+def _name_of_asset(robot: Articulation) -> str:
+    """Name of the robot: that of its asset file, or of its prim where it is made by code."""
+    path = getattr(robot.cfg.spawn, "usd_path", None) or robot.cfg.prim_path
+    return str(path).replace("\\", "/").rsplit("/", 1)[-1].rsplit(".", 1)[0]

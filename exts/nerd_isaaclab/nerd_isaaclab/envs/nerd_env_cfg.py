@@ -1,0 +1,37 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Which dynamics step the robot of a task."""
+
+from __future__ import annotations
+
+from isaaclab.utils import configclass
+
+MODES = ("physx", "neural", "mixed")
+"""Names of the modes: the solver steps all environments, the model does, or each its share."""
+
+
+@configclass
+class NerdCfg:
+    """Choice of the dynamics. Reached from the command line as ``env.nerd.<field>=<value>``."""
+
+    mode: str = "physx"
+    """``physx``: the active physics backend steps every environment, as if this package were not there.
+    ``neural``: the model steps every environment. ``mixed``: the model steps a share of them, the solver the others,
+    and the model's one-step error against the solver is logged as ``Metrics/nerd_*``."""
+
+    checkpoint: str | None = None
+    """Directory of the trained model. Needed for ``neural`` and ``mixed``."""
+
+    robot: str | None = None
+    """Name of the articulation in the scene that the model drives. By default the only one."""
+
+    neural_share: float = 0.5
+    """Share of the environments that are neural in ``mixed`` mode, the first ones."""
+
+    compile: bool = False
+    """Whether the model's step is compiled. Pays on a GPU, and on a CPU for small models."""
+
+    dump_dir: str | None = None
+    """Where states that the guard refused are written, with the steps that led there, for ``nerd replay``. Copies
+    tensors to the host at every step on which the guard acted. None: nothing is written."""

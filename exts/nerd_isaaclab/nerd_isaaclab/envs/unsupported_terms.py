@@ -1,0 +1,66 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Finds the terms of a task that read what a learned step cannot give them.
+
+While the model steps a robot the solver rests: contact forces and joint wrenches stay what they last were. A term that
+reads them would go on with stale numbers, so it is named before the first step, with the override that removes it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from isaaclab.managers import ManagerTermBaseCfg, SceneEntityCfg
+
+if TYPE_CHECKING:
+    from isaaclab.envs import ManagerBasedRLEnv
+
+_GROUPS = ("observations", "rewards", "terminations", "events", "curriculum", "commands")
+
+
+@dataclass(frozen=True)
+class UnsupportedTerm:
+    """A term, why it cannot work, and how to do without it."""
+
+    path: str
+    """Path of the term in the configuration, for instance ``observations.policy.feet_body_forces``."""
+    reason: str
+    """What it reads."""
+
+    @property
+    def override(self) -> str:
+        """Command-line override that removes the term."""
+        return f"env.{self.path}=null"
+
+
+def find_unsupported_terms(env: ManagerBasedRLEnv, has_contact_forces: bool) -> list[UnsupportedTerm]:
+    """Terms that read the data of a sensor which only the solver feeds.
+
+    Args:
+        env: Environment whose scene is built.
+        has_contact_forces: Whether the model predicts contact forces, which then feed the contact sensors.
+    """
+    stale = {}
+    for name, sensor in env.scene.sensors.items():
+        kinds = {cls.__name__ for cls in type(sensor).__mro__}
+        if "BaseJointWrenchSensor" in kinds or "JointWrenchSensor" in kinds:
+            stale[name] = f"the joint wrenches of the sensor '{name}', which only the solver computes"
+        elif ("BaseContactSensor" in kinds or "ContactSensor" in kinds) and not has_contact_forces:
+            stale[name] = f"the contact sensor '{name}', and the checkpoint has no force head to feed it"
+    found = []
+    for group in _GROUPS:
+        for path, term in _terms(getattr(env.cfg, group, None), group):
+            names = [value.name for value in (term.params or {}).values() if isinstance(value, SceneEntityCfg)]
+            found += [UnsupportedTerm(path, stale[name]) for name in names if name in stale]
+    return found
+
+
+def _terms(cfg: object, path: str) -> list[tuple[str, ManagerTermBaseCfg]]:
+    """All terms below a part of the configuration, with their paths."""
+    if isinstance(cfg, ManagerTermBaseCfg):
+        return [(path, cfg)]
+    if cfg is None or not hasattr(cfg, "__dict__"):
+        return []
+    return [found for name, value in vars(cfg).items() for found in _terms(value, f"{path}.{name}")]

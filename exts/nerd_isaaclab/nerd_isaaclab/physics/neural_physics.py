@@ -1,0 +1,163 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Stands before the stock physics manager and takes over its step.
+
+Composition: an instance is put in the place of ``sim.physics_manager``. Whatever is asked of it is answered by the
+stock manager, except :meth:`NeuralPhysics.step` and :meth:`NeuralPhysics.handles_decimation`. Assets, sensors and
+managers of Isaac Lab never know.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from nerd_core.dynamics import NeuralDynamics
+
+from .robot_state import RobotState
+
+TELEPORT_TOLERANCE = 1.0e-3
+"""A state that differs from what was left by more than this was written by somebody else [m, rad, m/s or rad/s].
+
+Values come back from the engine exactly, but for the rounding of positions far from the world's origin, of the
+quaternion and of the velocity at the centre of mass; all of it is far below, and any push or teleport far above."""
+
+
+class NeuralPhysics:
+    """One step of the learned dynamics in the place of one control step of physics.
+
+    With all environments neural, one call of :meth:`step` advances one whole control step and the solver rests. With
+    some of them neural, the solver advances all environments through the substeps, and at the end of the control step
+    the neural ones are given the model's prediction instead; what the solver had made of the same state is compared
+    with it in :attr:`one_step_error`.
+    """
+
+    def __init__(self, stock: Any, robot: RobotState, dynamics: NeuralDynamics, physics_dt: float, decimation: int):
+        """Prepares to stand before a manager.
+
+        Args:
+            stock: Physics manager of the active backend (a class, as Isaac Lab has it).
+            robot: Reader and writer of the articulation that the model drives.
+            dynamics: The stateful model, one history an environment.
+            physics_dt: Length of a physics step [s].
+            decimation: Physics steps in one control step.
+        """
+        self.stock = stock
+        self._robot = robot
+        self._dynamics = dynamics
+        self._physics_dt = physics_dt
+        self._decimation = decimation
+        self._control_dt = physics_dt * decimation
+        self._neural: torch.Tensor | None = None
+        self._expected: torch.Tensor | None = None
+        self._substep = 0
+        self.one_step_error: torch.Tensor | None = None
+        """Prediction minus the solver's result of the last mixed step, shape (N, S); None before, or all neural."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stock, name)
+
+    @property
+    def __name__(self) -> str:
+        """Name of the stock manager: factories of assets and sensors choose their backend by it."""
+        return self.stock.__name__
+
+    @property
+    def dynamics(self) -> NeuralDynamics:
+        """The model that steps the neural environments."""
+        return self._dynamics
+
+    def handles_decimation(self) -> bool:
+        """Whether one call of :meth:`step` is a whole control step."""
+        return self._neural is None or self.stock.handles_decimation()
+
+    def use(self, neural: torch.Tensor | None) -> None:
+        """Chooses the environments that the model steps. Call between two control steps.
+
+        The history of every environment that changes sides is emptied, the others keep theirs.
+
+        Args:
+            neural: Mask of the neural environments, shape (N,); None for all of them.
+        """
+        if self._expected is not None:
+            everything = torch.ones(len(self._expected), dtype=torch.bool, device=self._expected.device)
+            old = everything if self._neural is None else self._neural
+            new = everything if neural is None else neural
+            self._dynamics.reset(old ^ new)
+        self._neural = neural
+        self._neural_ids = None if neural is None else neural.nonzero().squeeze(-1)
+        self._substep = 0
+        self.one_step_error = None
+
+    def forget(self, env_ids: torch.Tensor | slice) -> None:
+        """Empties the history of environments that were reset."""
+        self._dynamics.reset(None if isinstance(env_ids, slice) else env_ids.long())
+        if self._expected is not None:
+            self._expected[env_ids] = torch.nan  # differs from anything: the state is read from the engine
+
+    def error_summary(self) -> dict[str, torch.Tensor]:
+        """Mean absolute one-step error of the neural environments against the solver, by quantity."""
+        assert self.one_step_error is not None and self._neural is not None
+        error, layout = self.one_step_error[self._neural_ids], self._robot.spec.state
+        parts = {"joint_pos": layout.joint_pos, "joint_vel": layout.joint_vel}
+        if self._robot.spec.floating_base:
+            parts |= {"root_pos": layout.root_pos, "root_quat": layout.root_quat}
+            parts |= {"root_lin_vel": layout.root_lin_vel, "root_ang_vel": layout.root_ang_vel}
+        return {f"error_{name}": error[:, part].abs().mean() for name, part in parts.items()}
+
+    def step(self) -> None:
+        """Advances the simulation: a control step if :meth:`handles_decimation`, otherwise a physics step."""
+        if self._neural is None:
+            self._step_all()
+        else:
+            self._step_some(self._neural)
+
+    def _step_all(self) -> None:
+        joints, bodies = self._robot.velocities()
+        state = self._predict()
+        with self._robot.at_coming_update(self._control_dt):
+            self._robot.write(state)
+            self.stock.forward()  # forward kinematics, published to renderers; no dynamics
+            new_joints, new_bodies = self._robot.velocities()
+            self._robot.publish_accelerations(
+                (new_joints - joints) / self._control_dt, (new_bodies - bodies) / self._control_dt
+            )
+        self._expected = state
+
+    def _step_some(self, neural: torch.Tensor) -> None:
+        is_whole = self.stock.handles_decimation()
+        if self._substep == 0:
+            self._before = self._robot.velocities()
+            self._prediction = self._predict()
+        self.stock.step()
+        self._substep += self._decimation if is_whole else 1
+        if self._substep < self._decimation:
+            return
+        self._substep = 0
+        with self._robot.at_coming_update(self._control_dt if is_whole else self._physics_dt):
+            solved, accelerations = self._robot.read(), self._robot.accelerations()
+            self.one_step_error = self._prediction - solved
+            state = torch.where(neural[:, None], self._prediction, solved)
+            env_ids = self._neural_ids
+            self._robot.write(state[env_ids], env_ids)
+            self.stock.forward()
+            for acceleration, old, new in zip(accelerations, self._before, self._robot.velocities(), strict=True):
+                acceleration[env_ids] = ((new - old) / self._control_dt)[env_ids]
+            self._robot.publish_accelerations(*accelerations)
+        self._expected = state
+
+    def _predict(self) -> torch.Tensor:
+        """The model's next state for every environment; histories of those that were moved from outside are emptied.
+
+        Where the engine holds what was left there, the state is taken from here: it has not been rounded by the
+        position of the environment in the world.
+        """
+        state = self._robot.read()
+        if self._expected is not None:
+            kept = self._robot.distance(state, self._expected) <= TELEPORT_TOLERANCE
+            self._dynamics.reset(~kept)
+            state = torch.where(kept[:, None], self._expected, state)
+        prediction = self._dynamics.step(state, self._robot.read_control())
+        return self._robot.unwrap(prediction, state)

@@ -1,0 +1,318 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Builds the specification of a robot from the running simulation.
+
+Names, order, limits and drives are read from the articulation, the kinematic tree and the collision shapes from the
+USD stage. What is read from the stage is checked against the engine: forward kinematics of the specification must give
+the link poses that the engine reports, or the specification is refused.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from nerd_core.kinematics import ForwardKinematics
+from nerd_core.spec import Body, ContactSlot, Control, ControlKind, Joint, RobotSpec, SpecError
+
+from .collision_slots import slots_of_body
+
+if TYPE_CHECKING:
+    from isaaclab.assets import Articulation
+    from isaaclab.envs import ManagerBasedEnv
+    from pxr import Usd
+
+CONTROL_KINDS: tuple[ControlKind, ...] = ("effort", "position", "velocity")
+"""Kinds of control channels, in the order in which they stand in a specification made here."""
+
+KINEMATICS_TOLERANCE = 2.0e-3
+"""Largest distance between a link's position by the specification and by the engine [m]."""
+
+
+@dataclass
+class _JointPrim:
+    """A joint as the USD stage describes it, seen from parent to child."""
+
+    name: str
+    axis: str
+    parent: str
+    child: str
+    parent_pos: tuple
+    parent_quat: tuple
+    child_pos: tuple
+    child_quat: tuple
+    is_flipped: bool
+
+
+def describe_robot(env: ManagerBasedEnv, robot: Articulation, name: str, controls: tuple[Control, ...]) -> RobotSpec:
+    """The specification of a robot as it stands in a running environment.
+
+    Args:
+        env: Environment whose simulation is playing.
+        robot: Articulation in its scene.
+        name: Name for the robot.
+        controls: Control channels, see :func:`find_controls`.
+
+    Raises:
+        SpecError: The stage and the engine disagree, or the robot has joints that a specification cannot express.
+    """
+    stage, root_path = env.sim.stage, _first_prim_path(robot)
+    prims = _bodies_by_name(stage, root_path, robot.body_names)
+    joint_prims = _joint_prims(stage, root_path, {prim.GetPath(): body for body, prim in prims.items()})
+    bodies, axes = _kinematic_tree(name, robot, joint_prims)
+    slots: list[ContactSlot] = []
+    for body in robot.body_names:
+        slots += slots_of_body(body, prims[body], [prim for other, prim in prims.items() if other != body])
+    pose = robot.data.root_link_pose_w.torch[0].cpu()
+    origin = env.scene.env_origins[0].cpu()
+    spec = RobotSpec(
+        name=name,
+        floating_base=not robot.is_fixed_base,
+        joints=_joints(robot, joint_prims, axes),
+        bodies=bodies,
+        controls=controls,
+        physics_dt=float(env.physics_dt),
+        decimation=int(env.cfg.decimation),
+        slots=tuple(dataclasses.replace(slot, point=_rounded(slot.point)) for slot in slots),
+        gravity=_rounded(env.cfg.sim.gravity),
+        root_pos=_rounded((pose[:3] - origin).tolist()) if robot.is_fixed_base else (0.0, 0.0, 0.0),
+        root_quat=_rounded(pose[3:].tolist()) if robot.is_fixed_base else (0.0, 0.0, 0.0, 1.0),
+        asset_hash=_asset_hash(stage, root_path),
+    )
+    _check_kinematics(env, robot, spec)
+    return spec
+
+
+def find_controls(env: ManagerBasedEnv, robot: Articulation) -> tuple[Control, ...]:
+    """The control channels that the task's action terms move, found by trying.
+
+    Random actions are processed and applied, without stepping physics, and the targets of the actuators that respond
+    are the channels. So every action term works, those of other packages included. Targets, action terms and random
+    states are put back as they were.
+    """
+    targets = {
+        "effort": robot.data.joint_effort_target.torch,
+        "position": robot.data.joint_pos_target.torch,
+        "velocity": robot.data.joint_vel_target.torch,
+    }
+    kept = {kind: target.clone() for kind, target in targets.items()}
+    shape = (env.num_envs, env.action_manager.total_action_dim)
+    generator = torch.Generator().manual_seed(0)
+    moved = {kind: torch.zeros(len(robot.joint_names), dtype=torch.bool, device=env.device) for kind in targets}
+    seen: dict[str, torch.Tensor] = {}
+    with torch.random.fork_rng(devices=[]):
+        for _ in range(3):
+            action = torch.rand(shape, generator=generator).to(env.device) * 2.0 - 1.0
+            env.action_manager.process_action(action)
+            env.action_manager.apply_action()
+            for kind, target in targets.items():
+                if kind in seen:
+                    moved[kind] |= (target != seen[kind]).any(dim=0)
+                seen[kind] = target.clone()
+    env.action_manager.reset()
+    for kind, target in targets.items():
+        target.copy_(kept[kind])
+    return tuple(
+        Control(joint, kind)
+        for kind in CONTROL_KINDS
+        for joint, is_moved in zip(robot.joint_names, moved[kind].tolist(), strict=True)
+        if is_moved
+    )
+
+
+def _joints(robot: Articulation, joint_prims: dict[str, _JointPrim], axes: dict[str, tuple]) -> tuple[Joint, ...]:
+    """Degrees of freedom with the limits and drives that the engine holds in the first environment."""
+    data = robot.data
+    limits = data.joint_pos_limits.torch[0].tolist()
+    columns = [
+        getattr(data, name).torch[0].tolist()
+        for name in (
+            "joint_stiffness",
+            "joint_damping",
+            "joint_armature",
+            "joint_friction_coeff",
+            "joint_effort_limits",
+        )
+    ]
+    joints = []
+    for i, joint in enumerate(robot.joint_names):
+        stiffness, damping, armature, friction, effort = (_round(column[i]) for column in columns)
+        joints.append(
+            Joint(
+                name=joint,
+                kind="prismatic" if axes[joint][0] else "revolute",
+                axis=axes[joint][1],
+                lower=_bound(limits[i][0]),
+                upper=_bound(limits[i][1]),
+                stiffness=stiffness,
+                damping=damping,
+                armature=armature,
+                friction=friction,
+                effort_limit=_bound(effort),
+            )
+        )
+    return tuple(joints)
+
+
+def _kinematic_tree(
+    name: str, robot: Articulation, joint_prims: dict[str, _JointPrim]
+) -> tuple[tuple[Body, ...], dict[str, tuple[bool, tuple]]]:
+    """Bodies in the order of the engine, and for each joint whether it slides and its axis."""
+    by_child = {joint.child: joint for joint in joint_prims.values()}
+    bodies, axes = [], {}
+    for i, body in enumerate(robot.body_names):
+        joint = by_child.get(body)
+        if i == 0:
+            bodies.append(Body(body))
+            continue
+        if joint is None:
+            raise SpecError(f"robot '{name}': no joint of the stage carries the body '{body}'")
+        is_dof = joint.name in robot.joint_names
+        if is_dof:
+            kind, letter = joint.axis.split(":")
+            sign = -1.0 if joint.is_flipped else 1.0
+            axes[joint.name] = (kind == "prismatic", tuple(sign * (letter == axis) + 0.0 for axis in "XYZ"))
+        bodies.append(
+            Body(
+                body,
+                parent=joint.parent,
+                joint=joint.name if is_dof else None,
+                parent_pos=joint.parent_pos,
+                parent_quat=joint.parent_quat,
+                child_pos=joint.child_pos,
+                child_quat=joint.child_quat,
+            )
+        )
+    missing = sorted(set(robot.joint_names) - set(axes))
+    if missing:
+        raise SpecError(
+            f"robot '{name}': the joints {missing} are neither revolute nor prismatic on the stage; "
+            "a specification knows one degree of freedom a joint"
+        )
+    return tuple(bodies), axes
+
+
+def _joint_prims(stage: Usd.Stage, root_path: str, body_by_path: dict) -> dict[str, _JointPrim]:
+    """Joints between two bodies of the robot, by name."""
+    from pxr import Usd, UsdPhysics
+
+    found: dict[str, _JointPrim] = {}
+    order = list(body_by_path.values())
+    for prim in Usd.PrimRange(stage.GetPrimAtPath(root_path), Usd.TraverseInstanceProxies()):
+        if not prim.IsA(UsdPhysics.Joint):
+            continue
+        joint = UsdPhysics.Joint(prim)
+        ends = [_target_body(stage, rel, body_by_path) for rel in (joint.GetBody0Rel(), joint.GetBody1Rel())]
+        if ends[0] is None or ends[1] is None:
+            continue
+        frames = [
+            (_rounded(joint.GetLocalPos0Attr().Get() or (0, 0, 0)), _quat(joint.GetLocalRot0Attr().Get())),
+            (_rounded(joint.GetLocalPos1Attr().Get() or (0, 0, 0)), _quat(joint.GetLocalRot1Attr().Get())),
+        ]
+        is_flipped = order.index(ends[0]) > order.index(ends[1])
+        if is_flipped:
+            ends.reverse()
+            frames.reverse()
+        axis = ""
+        if prim.IsA(UsdPhysics.RevoluteJoint):
+            axis = "revolute:" + UsdPhysics.RevoluteJoint(prim).GetAxisAttr().Get()
+        elif prim.IsA(UsdPhysics.PrismaticJoint):
+            axis = "prismatic:" + UsdPhysics.PrismaticJoint(prim).GetAxisAttr().Get()
+        found[prim.GetName()] = _JointPrim(
+            prim.GetName(), axis, ends[0], ends[1], *frames[0], *frames[1], is_flipped=is_flipped
+        )
+    return found
+
+
+def _target_body(stage: Usd.Stage, relationship, body_by_path: dict) -> str | None:
+    targets = relationship.GetTargets()
+    return body_by_path.get(targets[0]) if targets else None
+
+
+def _bodies_by_name(stage: Usd.Stage, root_path: str, names: list[str]) -> dict[str, Usd.Prim]:
+    """Prims of the robot's rigid bodies, in the order of the engine."""
+    from pxr import Usd, UsdPhysics
+
+    prims = {
+        prim.GetName(): prim
+        for prim in Usd.PrimRange(stage.GetPrimAtPath(root_path), Usd.TraverseInstanceProxies())
+        if prim.HasAPI(UsdPhysics.RigidBodyAPI)
+    }
+    missing = [name for name in names if name not in prims]
+    if missing:
+        raise SpecError(f"the bodies {missing} are not on the stage under '{root_path}'; it has {sorted(prims)}")
+    return {name: prims[name] for name in names}
+
+
+def _first_prim_path(robot: Articulation) -> str:
+    from isaaclab.sim.utils import find_first_matching_prim
+
+    prim = find_first_matching_prim(robot.cfg.prim_path)
+    if prim is None:
+        raise SpecError(f"no prim matches the robot's path '{robot.cfg.prim_path}'")
+    return prim.GetPath().pathString
+
+
+def _asset_hash(stage: Usd.Stage, root_path: str) -> str:
+    """SHA-256 of the robot's description: the flattened prims below its root, without where it stands."""
+    from pxr import Sdf, Usd
+
+    flat = stage.Flatten(False)
+    digest = hashlib.sha256()
+    layer = Sdf.Layer.CreateAnonymous(".usda")
+    Sdf.CreatePrimInLayer(layer, "/Robot")
+    Sdf.CopySpec(flat, Sdf.Path(root_path), layer, Sdf.Path("/Robot"))
+    copy = Usd.Stage.Open(layer)
+    for prim in copy.Traverse():
+        if prim.GetPath() == Sdf.Path("/Robot"):
+            continue
+        digest.update(f"{prim.GetPath()} {prim.GetTypeName()} {prim.GetAppliedSchemas()}\n".encode())
+        for attribute in sorted(prim.GetAuthoredAttributes(), key=lambda a: a.GetName()):
+            if attribute.GetNamespace().split(":")[0] in ("physics", "physxJoint", "drive", "xformOp", "physxLimit"):
+                digest.update(f"  {attribute.GetName()} {attribute.Get()}\n".encode())
+    return digest.hexdigest()
+
+
+def _check_kinematics(env: ManagerBasedEnv, robot: Articulation, spec: RobotSpec) -> None:
+    """Raises :class:`SpecError` unless the specification's kinematics agree with the engine's."""
+    from .robot_state import RobotState
+
+    env.sim.physics_manager.update_kinematics()
+    state = RobotState(robot, spec, env.scene.env_origins).read()[:1].cpu()
+    poses = ForwardKinematics(spec)(state)
+    actual = robot.data.body_link_pose_w.torch[:1, :, :3].cpu() - env.scene.env_origins[:1, None].cpu()
+    error = (poses.pos - actual).norm(dim=-1)[0]
+    worst = int(error.argmax())
+    if not float(error[worst]) < KINEMATICS_TOLERANCE:
+        raise SpecError(
+            f"robot '{spec.name}': the kinematic tree read from the stage puts the body '{spec.body_names[worst]}' "
+            f"{float(error[worst]):.4f} m from where the engine has it (tolerated: {KINEMATICS_TOLERANCE} m). "
+            "Closed loops and scaled joint frames are not supported"
+        )
+
+
+def _quat(value) -> tuple[float, float, float, float]:
+    """A USD quaternion as xyzw."""
+    if value is None:
+        return (0.0, 0.0, 0.0, 1.0)
+    imaginary = value.GetImaginary()
+    return _rounded((imaginary[0], imaginary[1], imaginary[2], value.GetReal()))
+
+
+def _round(value: float) -> float:
+    """Six significant digits and seven decimals: a hash shall not hang on the noise of single precision."""
+    return round(float(f"{float(value):.6g}"), 7) + 0.0
+
+
+def _rounded(values) -> tuple:
+    return tuple(_round(value) for value in values)
+
+
+def _bound(value: float) -> float:
+    """Engines write 'no limit' as a huge number."""
+    return float("inf") if value > 1e9 else float("-inf") if value < -1e9 else _round(value)

@@ -1,0 +1,25 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""RSL-RL configurations of derived tasks, named by the id of their origin: as the origin's, logged apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .derived import origin_of, resolve
+
+
+def __getattr__(name: str) -> Any:
+    """A function that returns the agent configuration of the task derived from ``name``."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    origin = resolve(origin_of(name).kwargs["rsl_rl_cfg_entry_point"])
+
+    def make() -> Any:
+        cfg = origin() if callable(origin) else origin
+        if hasattr(cfg, "experiment_name"):
+            cfg.experiment_name = f"nerd_{cfg.experiment_name}"
+        return cfg
+
+    return make

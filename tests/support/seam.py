@@ -1,0 +1,122 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Helpers to test the neural step inside a real environment on the real engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+
+def make_env(task: str, num_envs: int, **nerd: Any) -> Any:
+    """A task of this package on the CPU, unwrapped."""
+    import gymnasium
+    from isaaclab_tasks.utils.parse_cfg import parse_env_cfg
+
+    import nerd_isaaclab.tasks  # noqa: F401  (cures, assets and registrations, before other imports of Isaac Lab)
+
+    cfg = parse_env_cfg(task, device="cpu", num_envs=num_envs, overrides=["physics=ovphysx"])
+    cfg.seed = 0
+    for name, value in nerd.items():
+        setattr(cfg.nerd, name, value)
+    return gymnasium.make(task, cfg=cfg).unwrapped
+
+
+class RecordingPhysics:
+    """Stands before the solver and writes down every state before and after a control step, and the control."""
+
+    def __init__(self, env: Any):
+        from nerd_isaaclab.physics.robot_state import RobotState
+
+        self._stock = env.sim.physics_manager
+        self.robot = RobotState(env.robot, env.robot_spec, env.scene.env_origins)
+        self._decimation, self._dt = env.cfg.decimation, env.physics_dt
+        self._substep = 0
+        self.before: list[torch.Tensor] = []
+        self.control: list[torch.Tensor] = []
+        self.after: list[torch.Tensor] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stock, name)
+
+    def step(self) -> None:
+        if self._substep == 0:
+            self.before.append(self.robot.read().clone())
+            self.control.append(self.robot.read_control().clone())
+        self._stock.step()
+        self._substep += 1
+        if self._substep == self._decimation:
+            self._substep = 0
+            with self.robot.at_coming_update(self._dt):
+                self.after.append(self.robot.read().clone())
+
+
+class Oracle:
+    """Dynamics that know the answers: what a recorded run of the solver made of the same state and control."""
+
+    def __init__(self, recording: RecordingPhysics):
+        self._recording = recording
+        self._distance = recording.robot.distance
+        self._step = 0
+        self.worst_input = 0.0
+        self.held = torch.zeros(len(recording.before[0]), dtype=torch.bool)
+
+    def reset(self, env_ids: torch.Tensor | None = None) -> None:
+        """It has no history."""
+
+    def step(self, state: torch.Tensor, control: torch.Tensor) -> torch.Tensor:
+        """The recorded next state; the difference of the asked state and control to the recorded ones is kept."""
+        before, after = self._recording.before[self._step], self._recording.after[self._step]
+        worst = torch.stack(
+            [self._distance(state, before).max(), (control - self._recording.control[self._step]).abs().max()]
+        )
+        self.worst_input = max(self.worst_input, float(worst.max()))
+        self._step += 1
+        return after.clone()
+
+
+def play(env: Any, actions: torch.Tensor) -> dict[str, torch.Tensor]:
+    """Runs an environment from a seeded reset through given actions, shape (T, N, A), and returns what it said."""
+    observation, _ = env.reset(seed=0)
+    said: dict[str, list[torch.Tensor]] = {
+        "observation": [observation["policy"].clone()],
+        "reward": [],
+        "ended": [],
+        "timed_out": [],
+    }
+    for action in actions:
+        observation, reward, terminated, truncated, _ = env.step(action)
+        said["observation"].append(observation["policy"].clone())
+        said["reward"].append(reward.clone())
+        said["ended"].append(terminated.clone())
+        said["timed_out"].append(truncated.clone())
+    return {name: torch.stack(values) for name, values in said.items()}
+
+
+def run_oracle_test(task: str, num_envs: int, steps: int, tolerance: float = 1e-5) -> None:
+    """Plays a task on the solver, then with an oracle of that run in neural mode, and compares all that was said."""
+    env = make_env(task, num_envs)
+    shape = (steps, num_envs, env.action_manager.total_action_dim)
+    actions = torch.rand(shape, generator=torch.Generator().manual_seed(1)) * 2.0 - 1.0
+    env.reset(seed=0)  # before its first step Isaac Lab clamps the velocities of a reset to zero
+    env.step(actions[0])
+    recording = RecordingPhysics(env)
+    stock = env.sim.physics_manager
+    env.sim.physics_manager = recording
+    expected = play(env, actions)
+    env.sim.physics_manager = stock
+
+    oracle = Oracle(recording)
+    env.use_dynamics(oracle)
+    env.set_nerd_mode("neural")
+    got = play(env, actions)
+
+    assert expected["ended"].any() or expected["timed_out"].any(), "the run must contain resets to prove anything"
+    assert oracle.worst_input < tolerance
+    for name in ("ended", "timed_out"):
+        assert torch.equal(got[name], expected[name]), name
+    for name in ("observation", "reward"):
+        torch.testing.assert_close(got[name], expected[name], atol=tolerance, rtol=tolerance)
+    env.close()
