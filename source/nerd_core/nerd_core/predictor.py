@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from .contacts import ContactModel, Contacts
 from .frames import ChangeCfg, ChangeCodec, out_of_frame, rotation_matrix
 from .grounds import Ground
-from .models import Cache, MlpCfg, Past, RecurrentCfg, TransformerCfg, build_model
+from .models import Cache, MlpCfg, Past, RecurrentCfg, ResidualMlpCfg, TransformerCfg, build_model
 from .normalisation import Normaliser
 from .spec import RobotSpec
 from .tokens import TokenCfg, Tokenizer
@@ -30,7 +30,7 @@ LOG_VAR_RANGE = (-14.0, 4.0)
 class PredictorCfg:
     """What a predictor is made of."""
 
-    model: TransformerCfg | MlpCfg | RecurrentCfg = field(default_factory=TransformerCfg)
+    model: TransformerCfg | MlpCfg | RecurrentCfg | ResidualMlpCfg = field(default_factory=TransformerCfg)
     """The network."""
     token: TokenCfg = field(default_factory=TokenCfg)
     """What the network sees."""

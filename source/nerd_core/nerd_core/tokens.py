@@ -33,6 +33,9 @@ class TokenCfg:
     models. Only for floating robots."""
     gravity: bool | None = None
     """Whether the direction of gravity in the root's frame is seen; by default for floating robots."""
+    limits: bool = False
+    """Whether a joint with limits also says how far it is beyond one of them, and how far it would be after moving for
+    one control step at its present velocity. Stops are kinks that a smooth network otherwise has to find by itself."""
     contacts: bool = True
     """Whether the contact slots of the robot are seen. A robot without slots has none to see."""
     contact_bit: bool | None = None
@@ -52,12 +55,14 @@ class Tokenizer(nn.Module):
     """Length of a token."""
     slices: dict[str, slice]
     """Where each part stands in a token. Parts, in order: root_pos, root_quat, joint_pos, joint_sin, joint_cos,
-    root_lin_vel, root_ang_vel, joint_vel, contact_normal, contact_point, contact_distance, contact_active, control,
-    gravity; those that a robot or a configuration does not have are missing. The three numbers of a contact's normal
-    and point stand together, slot by slot."""
+    root_lin_vel, root_ang_vel, joint_vel, limit_now, limit_next, contact_normal, contact_point, contact_distance,
+    contact_active, control, gravity; those that a robot or a configuration does not have are missing. The three numbers
+    of a contact's normal and point stand together, slot by slot."""
     _gravity_dir: Tensor
     _root_quat: Tensor
     _root_pos: Tensor
+    _lower: Tensor
+    _upper: Tensor
 
     def __init__(self, spec: RobotSpec, cfg: TokenCfg | None = None):
         """Lays out the token.
@@ -93,6 +98,9 @@ class Tokenizer(nn.Module):
         lengths |= {"joint_pos": len(seen) - len(split), "joint_sin": len(split), "joint_cos": len(split)}
         lengths |= {"root_lin_vel": 3, "root_ang_vel": 3} if spec.floating_base else {}
         lengths |= {"joint_vel": len(spec.joints)}
+        self._limited_runs = [run for run, _ in _runs(_limited(spec) if cfg.limits else [], [])]
+        limited = sum(run.stop - run.start for run in self._limited_runs)
+        lengths |= {"limit_now": limited, "limit_next": limited}
         if self.has_contacts:
             slots = len(spec.slots)
             lengths |= {"contact_normal": 3 * slots, "contact_point": 3 * slots, "contact_distance": slots}
@@ -105,6 +113,8 @@ class Tokenizer(nn.Module):
         self.register_buffer("_gravity_dir", gravity_dir, persistent=False)
         self.register_buffer("_root_quat", torch.tensor(spec.root_quat), persistent=False)
         self.register_buffer("_root_pos", torch.tensor(spec.root_pos), persistent=False)
+        self.register_buffer("_lower", torch.tensor([joint.lower for joint in spec.joints]), persistent=False)
+        self.register_buffer("_upper", torch.tensor([joint.upper for joint in spec.joints]), persistent=False)
 
     @property
     def groups(self) -> list[slice]:
@@ -161,7 +171,11 @@ class Tokenizer(nn.Module):
         if turned is not None and floating:
             parts.append(turned[..., :2, :].flatten(-2))
             done = 2
-        parts.append(state[..., at.joint_vel])
+        joint_vel = state[..., at.joint_vel]
+        parts.append(joint_vel)
+        if self._limited_runs:
+            parts += self._beyond(joint_pos)
+            parts += self._beyond(joint_pos + self.spec.control_dt * joint_vel)
         if turned is not None and self.has_contacts and contacts is not None:
             far = ~contacts.active.unsqueeze(-1)
             point = turned[..., done + slots : done + 2 * slots, :].masked_fill(far, 0.0)
@@ -191,6 +205,12 @@ class Tokenizer(nn.Module):
         vector = active.repeat_interleave(3, dim=-1)
         return torch.cat((before, vector, vector, active, after), dim=-1)
 
+    def _beyond(self, joint_pos: Tensor) -> list[Tensor]:
+        """How far joints are beyond a limit [rad or m], positive at the upper one; zero between them."""
+        inside = torch.minimum(torch.maximum(joint_pos, self._lower), self._upper)
+        beyond = joint_pos - inside
+        return [beyond[..., run] for run in self._limited_runs]
+
     def _require(self, contacts: Contacts | None) -> Contacts:
         if contacts is None:
             raise ValueError(
@@ -198,6 +218,12 @@ class Tokenizer(nn.Module):
                 "(pass contacts, or a ground to compute them from, or set contacts=False in the token's configuration)"
             )
         return contacts
+
+
+def _limited(spec: RobotSpec) -> list[int]:
+    """Joints that do not turn freely and have a limit."""
+    limited = [not joint.wraps and min(-joint.lower, joint.upper) < math.inf for joint in spec.joints]
+    return [index for index, has_limit in enumerate(limited) if has_limit]
 
 
 def _runs(columns: list[int], circular: list[int]) -> list[tuple[slice, bool]]:

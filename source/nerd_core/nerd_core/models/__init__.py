@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from .base import Cache, Past, SequenceModel
 from .mlp import Mlp, MlpCfg
 from .recurrent import Recurrent, RecurrentCfg
+from .residual import ResidualMlp, ResidualMlpCfg
 from .transformer import PRESETS, Transformer, TransformerCfg, transformer_cfg
 
-ModelCfg = TransformerCfg | MlpCfg | RecurrentCfg
+ModelCfg = TransformerCfg | MlpCfg | RecurrentCfg | ResidualMlpCfg
 """Any network's configuration."""
 
 
@@ -30,7 +31,9 @@ def build_model(cfg: ModelCfg, in_dim: int, out_dims: int | Sequence[int], membe
         return Mlp(cfg, in_dim, parts, members)
     if isinstance(cfg, RecurrentCfg):
         return Recurrent(cfg, in_dim, parts, members)
-    raise TypeError(f"got a {type(cfg).__name__}, expected a TransformerCfg, MlpCfg or RecurrentCfg")
+    if isinstance(cfg, ResidualMlpCfg):
+        return ResidualMlp(cfg, in_dim, parts, members)
+    raise TypeError(f"got a {type(cfg).__name__}, expected a configuration of a network")
 
 
 __all__ = [
@@ -42,6 +45,8 @@ __all__ = [
     "Past",
     "Recurrent",
     "RecurrentCfg",
+    "ResidualMlp",
+    "ResidualMlpCfg",
     "SequenceModel",
     "Transformer",
     "TransformerCfg",
