@@ -1,0 +1,111 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""``nerd checkpoint`` shows, compares, verifies and exports."""
+
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+
+from nerd_core import checkpoint
+from nerd_core.cli import main
+from nerd_core.predictor import Predictor, PredictorCfg
+from support.checkpoints import SMALL, crawler
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A checkpoint of the crawler with settings, origin and results."""
+    torch.manual_seed(0)
+    return checkpoint.save(
+        tmp_path / "first",
+        Predictor(crawler(), PredictorCfg(model=SMALL)),
+        training={"lr": 1e-3},
+        provenance={"command": "nerd train data"},
+        results={"error_100": 0.001},
+    )
+
+
+def test_info_shows_robot_model_training_origin_and_results(saved, capsys):
+    """The table holds each of these, for people; --json holds the same for programs."""
+    assert main(["checkpoint", "info", str(saved)]) == 0
+    out = capsys.readouterr().out
+    for words in (
+        "crawler",
+        crawler().content_hash,
+        "model.width",
+        "lr",
+        "nerd train data",
+        "error_100",
+        "knee.effort",
+    ):
+        assert words in out
+    assert main(["checkpoint", "info", str(saved), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["robot"]["name"] == "crawler" and facts["model"]["numbers"] > 1000
+    assert facts["checkpoint"]["training can go on"] is False
+
+
+def test_info_cannot_be_used_to_steer_the_terminal(tmp_path, capsys):
+    """Escape sequences and markup in a robot's name are shown, not obeyed."""
+    spec = replace(crawler(), name="\x1b[31mred\x1b[0m [/bold] [link=x]")
+    path = checkpoint.save(tmp_path / "m", Predictor(spec, PredictorCfg(model=SMALL)))
+    assert main(["checkpoint", "info", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out and "[/bold] [link=x]" in out
+
+
+def test_diff_names_every_difference_and_sets_the_exit_code(saved, tmp_path, capsys):
+    """Robots, settings and weights are compared; the same checkpoint gives 0, another 1."""
+    assert main(["checkpoint", "diff", str(saved), str(saved)]) == 0
+    assert capsys.readouterr().out.count("the same") == 3
+    torch.manual_seed(0)
+    other = Predictor(replace(crawler(), decimation=2), PredictorCfg(model=SMALL))
+    other.model.embed.weight.data *= 2.0
+    path = checkpoint.save(tmp_path / "second", other, training={"lr": 2e-3})
+    assert main(["checkpoint", "diff", str(saved), str(path)]) == 1
+    out = capsys.readouterr().out
+    assert "decimation: got 4, expected 2" in out
+    assert "training.lr: got 0.001, expected 0.002" in out
+    assert "model.embed.weight: differs by 50.00% of its norm" in out
+
+
+def test_verify_checks_all_and_fails_if_one_is_damaged(saved, tmp_path, capsys):
+    """Sound ones are listed, a damaged one is named with the reason, and the exit code is 1."""
+    whole = checkpoint.save(tmp_path / "second", Predictor(crawler(), PredictorCfg(model=SMALL)), state={"step": 1})
+    assert main(["checkpoint", "verify", str(saved), str(whole)]) == 0
+    assert capsys.readouterr().out.count("sound") == 2
+    state = whole / "training" / "state.json"
+    state.write_text(state.read_text().replace("1", "2"))
+    assert main(["checkpoint", "verify", str(saved), str(whole)]) == 1
+    captured = capsys.readouterr()
+    assert captured.out.count("sound") == 1 and "damaged" in captured.err and "state.json" in captured.err
+
+
+def test_a_damaged_checkpoint_is_one_message(saved, capsys, monkeypatch):
+    """No traceback, exit code 2, and the message says what is wrong."""
+    monkeypatch.delenv("NERD_DEBUG", raising=False)
+    (saved / "model.safetensors").write_bytes(b"")
+    assert main(["checkpoint", "info", str(saved)]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("nerd checkpoint: ") and "cut or changed" in err and "Traceback" not in err
+
+
+def test_export_writes_what_it_checked(saved, tmp_path, capsys):
+    """The torch program and its description are written, and the difference is printed."""
+    out = tmp_path / "out"
+    words = ["checkpoint", "export", str(saved), "--out", str(out), "--format", "torch", "--check-steps", "10"]
+    assert main(words) == 0
+    assert sorted(file.name for file in out.iterdir()) == ["interface.json", "step.pt2"]
+    assert "differs by at most" in capsys.readouterr().out
+
+
+def test_help_and_wrong_words(capsys):
+    """Help ends with 0; a missing path and an unknown word with tyro's explanation and 2."""
+    for words, code in [(["--help"], 0), (["info"], 2), (["inf", "x"], 2)]:
+        with pytest.raises(SystemExit) as ended:
+            main(["checkpoint", *words])
+        assert ended.value.code == code
+    assert "info" in capsys.readouterr().out

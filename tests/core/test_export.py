@@ -1,0 +1,122 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""The exported step gives the numbers of this library, for hundreds of steps, resets and other batches included."""
+
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+
+from nerd_core.export import INTERFACE, ONNX, PROGRAM, CachedStep, ExportError, compare, export, onnx_runner
+from nerd_core.models import MlpCfg, RecurrentCfg
+from nerd_core.predictor import Predictor, PredictorCfg
+from support.checkpoints import SMALL, crawler, pendulum
+
+pytest.importorskip("onnxruntime")
+
+FORCES = (crawler(), PredictorCfg(model=SMALL, force_head=True))
+OTHERS = {
+    "ensemble of perceptrons": (pendulum(), PredictorCfg(model=MlpCfg(hidden=(8,), window=2), ensemble=2)),
+    "ensemble of transformers": (crawler(), PredictorCfg(model=SMALL, ensemble=2, variance_head=True)),
+    "absolute positions": (crawler(), PredictorCfg(model=replace(SMALL, rotary=False))),
+    "lstm": (crawler(), PredictorCfg(model=RecurrentCfg(cell="lstm", hidden=8))),
+}
+
+
+def make(spec, cfg) -> Predictor:
+    """A predictor with weights that make the history matter."""
+    torch.manual_seed(2)
+    predictor = Predictor(spec, cfg).eval()
+    for parameter in predictor.parameters():
+        parameter.data.mul_(3.0)
+    return predictor
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """A floating robot with contacts and forces, exported in both formats."""
+    path = tmp_path_factory.mktemp("export") / "crawler"
+    return path, export(make(*FORCES), path, check_steps=300)
+
+
+def test_both_formats_agree_over_300_steps_with_resets(exported):
+    """The largest relative difference of states and forces stays below 1e-5."""
+    assert set(exported[1]) == {PROGRAM, ONNX}
+    assert max(exported[1].values()) < 1e-5
+
+
+def test_the_batch_is_free(exported):
+    """One file serves any number of environments, one and more than it was made with."""
+    program = torch.export.load(exported[0] / PROGRAM).module()
+    for batch in (1, 8):
+        for run in (onnx_runner(exported[0] / ONNX), lambda inputs: program(*inputs)):
+            assert compare(CachedStep(make(*FORCES)), run, steps=30, batch=batch) < 1e-5
+
+
+def test_the_comparison_notices_other_weights_and_a_lost_history(exported):
+    """A weight changed by a percent, and a runner that forgets the history, are both told apart."""
+    other = make(*FORCES)
+    other.model.embed.weight.data *= 1.01
+    run = onnx_runner(exported[0] / ONNX)
+    assert compare(CachedStep(other), run, steps=20) > 1e-4
+
+    def forgetful(inputs):
+        outputs = run(inputs)
+        kept = len(outputs) - 2
+        return (*outputs[:2], *(torch.zeros_like(tensor) for tensor in outputs[-kept:]))
+
+    assert compare(CachedStep(make(*FORCES)), forgetful, steps=20) > 1e-4
+
+
+def test_the_inputs_are_left_as_they_were(exported):
+    """Neither the wrapped step nor the ONNX file writes to what it is given."""
+    step = CachedStep(make(*FORCES))
+    state = torch.randn(2, crawler().state.dim)
+    contacts = (torch.zeros(2, 2), torch.zeros(2, 2, 3), torch.zeros(2, 2, 3), torch.zeros(2, 2, dtype=torch.bool))
+    history = tuple(tensor + 1 for tensor in step.predictor.init_cache(2).values())
+    inputs = (state, torch.randn(2, 1), *contacts, torch.tensor([True, False]), *history)
+    copies = tuple(tensor.clone() for tensor in inputs)
+    for run in (lambda given: step(*given), onnx_runner(exported[0] / ONNX)):
+        run(inputs)
+        assert all(torch.equal(tensor, copy) for tensor, copy in zip(inputs, copies, strict=True))
+
+
+def test_the_interface_describes_the_file(exported):
+    """Names, order and ranks of all inputs and outputs are those of the ONNX file; units and frames are named."""
+    import onnxruntime as ort
+
+    document = json.loads((exported[0] / INTERFACE).read_text())
+    session = ort.InferenceSession(str(exported[0] / ONNX), providers=["CPUExecutionProvider"])
+    for entries, items in [(document["inputs"], session.get_inputs()), (document["outputs"], session.get_outputs())]:
+        assert [entry["name"] for entry in entries] == [item.name for item in items]
+        for entry, item in zip(entries, items, strict=True):
+            assert len(entry["shape"]) == len(item.shape)
+            fixed = [(a, b) for a, b in zip(entry["shape"], item.shape, strict=True) if a != "N"]
+            assert all(a == b for a, b in fixed)
+            assert isinstance(item.shape[entry["shape"].index("N")], str)
+    assert document["spec_hash"] == crawler().content_hash and document["conventions"]["quaternion"] == "xyzw"
+    assert [part["name"] for part in document["state"]][:3] == ["root_pos", "root_quat", "joint_pos"]
+    assert document["contact_slots"][0]["gate_m"] == pytest.approx(0.4)
+
+
+def test_an_existing_place_is_protected(tmp_path):
+    """Without overwriting nothing is touched; and only an earlier export can be overwritten."""
+    predictor = make(*FORCES)
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.tex").write_text("years")
+    for overwrite in (False, True):
+        with pytest.raises(ExportError, match="exists"):
+            export(predictor, tmp_path / "thesis", overwrite=overwrite)
+    assert (tmp_path / "thesis" / "chapter.tex").read_text() == "years"
+    with pytest.raises(ExportError, match="formats"):
+        export(predictor, tmp_path / "new", formats=())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_kind_of_model_can_be_exported(tmp_path, name):
+    """Perceptrons, recurrent networks, absolute positions and ensembles agree as well."""
+    report = export(make(*OTHERS[name]), tmp_path / "out", check_steps=300)
+    assert max(report.values()) < 1e-5
