@@ -271,7 +271,7 @@ def test_absurd_settings_are_refused_before_memory_is_taken(saved, field, value)
 
 def test_the_largest_settings_that_pass_the_caps_meet_the_size_of_the_file(saved):
     """Settings within the caps that need terabytes are refused because the file of weights does not hold them."""
-    model = {"width": 65536, "layers": 64, "heads": 64, "block_size": 2**20}
+    model = {"width": 65536, "layers": 64, "heads": 64, "block_size": 65536}
     rewrite(saved, CONFIG, lambda document: document["predictor"]["model"].update(model))
     with pytest.raises(CheckpointError, match="has shape|are missing"):
         checkpoint.load(saved)

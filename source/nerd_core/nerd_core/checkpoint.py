@@ -58,11 +58,11 @@ TRAINING = "training"
 REQUIRED = (SPEC, CONFIG, WEIGHTS)
 OPTIONAL = (f"{TRAINING}/state.json", f"{TRAINING}/tensors.safetensors")
 
-MAX_INTEGERS = {"layers": 256, "heads": 1024, "ensemble": 1024, "window": 65536, "width": 65536, "head_hidden": 65536}
-"""Largest whole numbers in the settings of a model that are built at all, by the name of the field."""
+MAX_SIZES = dict.fromkeys(("width", "hidden", "head_hidden", "window", "block_size"), 65536)
+"""Largest lengths of vectors and sequences in the settings of a model that is built at all, by name of the field."""
 
-MAX_INTEGER = 2**20
-"""Largest whole number in any other field of the settings."""
+MAX_INTEGER = 1024
+"""Largest whole number in any other field of the settings, such as a number of layers."""
 
 MAX_ITEMS = 1024
 """Longest list in the settings of a model."""
@@ -70,8 +70,11 @@ MAX_ITEMS = 1024
 MAX_SPEC_ITEMS = 4096
 """Most joints, bodies, controls or contact slots of a robot."""
 
-MAX_TRAINING_RATIO = 32
-"""Largest state of a training run as a multiple of the model (AdamW and an average need three)."""
+MAX_STATE_BYTES = 256 * 2**20
+"""Largest state of a training run [bytes], beside :data:`MAX_STATE_RATIO` times the size of the model."""
+
+MAX_STATE_RATIO = 64
+"""AdamW and an average need three times the model; second-order optimisers up to some dozen times."""
 
 
 class CheckpointError(ValueError):
@@ -246,14 +249,15 @@ def read(path: str | Path, expected_spec: RobotSpec | None = None) -> Checkpoint
 
 def load_training_state(path: str | Path) -> Tree:
     """What :func:`save` got as ``state``. Raises :class:`CheckpointError` if there is none or it is unsound."""
-    path = _locate(path)
+    found = read(path)
+    path = found.path
     try:
-        manifest = _read_manifest(path)
-        if OPTIONAL[0] not in manifest:
+        if not found.has_training_state:
             raise UnsafeFile("it holds no state of training: it can be used, but no run can go on from it")
         if (path / TRAINING).is_symlink():
             raise UnsafeFile(f"'{TRAINING}' is a link; links are not followed: copy the directory itself")
-        limit = manifest[WEIGHTS]["bytes"] * MAX_TRAINING_RATIO + MAX_HEADER_BYTES
+        manifest = _read_manifest(path)
+        limit = sum(tensor.nbytes for tensor in found.tensors.values()) * MAX_STATE_RATIO + MAX_STATE_BYTES
         for name in OPTIONAL:
             _read_listed(path, name, manifest, limit)
         return load_state(path / TRAINING)
@@ -347,7 +351,7 @@ def _read_config(path: Path, manifest: dict[str, dict[str, Any]]) -> CheckpointC
 def _require_bounded(
     plain: Any,
     where: str,
-    limits: Mapping[str, int] = MAX_INTEGERS,
+    limits: Mapping[str, int] = MAX_SIZES,
     largest: int = MAX_INTEGER,
     items: int = MAX_ITEMS,
 ) -> None:
