@@ -13,6 +13,7 @@ from .rewards import (
     constant,
     forward_speed,
     heading,
+    joint_pos_l2,
     joint_pos_wrapped_l2,
     spin_rate,
     spin_rate_tracking_exp,

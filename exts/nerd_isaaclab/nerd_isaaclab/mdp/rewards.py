@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import torch
+from isaaclab.envs.mdp import joint_pos
 from isaaclab.managers import SceneEntityCfg
 
 from .joint_terms import joint_pos_wrapped
@@ -22,6 +23,11 @@ _ROBOT = SceneEntityCfg("robot")
 def constant(env: ManagerBasedRLEnv) -> torch.Tensor:
     """One. Unlike ``is_alive`` also on the step that ends an episode, as published."""
     return torch.ones(env.num_envs, device=env.device)
+
+
+def joint_pos_l2(env: ManagerBasedRLEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
+    """Sum over the joints of the squared position [m^2]. Isaac Lab's ``joint_pos_target_l2`` wraps, as if all turned."""
+    return joint_pos(env, asset_cfg).square().sum(dim=-1)
 
 
 def joint_pos_wrapped_l2(env: ManagerBasedRLEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:

@@ -53,4 +53,5 @@ class TaskEnvCfg(ManagerBasedRLEnvCfg):
         self.sim.dt = 1.0 / (CONTROL_RATE * self.decimation)
         self.sim.render_interval = self.decimation
         self.sim.physics = PhysicsPresetsCfg()
-        self.episode_length_s = self.episode_steps / CONTROL_RATE
+        # Isaac Lab rounds the number of steps up, and 500 / 60 s * 60 Hz is a little more than 500 in floating point.
+        self.episode_length_s = self.episode_steps / CONTROL_RATE * (1.0 - 1.0e-9)

@@ -98,7 +98,7 @@ class RewardsCfg:
 
     alive = RewardTermCfg(func=mdp.constant, weight=5.0)
     pole_angle = RewardTermCfg(func=mdp.joint_pos_wrapped_l2, weight=-1.0, params={"asset_cfg": _pole()})
-    cart_pos = RewardTermCfg(func=mdp.joint_pos_target_l2, weight=-0.05, params={"asset_cfg": _cart(), "target": 0.0})
+    cart_pos = RewardTermCfg(func=mdp.joint_pos_l2, weight=-0.05, params={"asset_cfg": _cart()})
     pole_vel = RewardTermCfg(func=mdp.joint_vel_l2, weight=-0.1, params={"asset_cfg": _pole()})
     cart_vel = RewardTermCfg(func=mdp.joint_vel_l2, weight=-0.1, params={"asset_cfg": _cart()})
 
