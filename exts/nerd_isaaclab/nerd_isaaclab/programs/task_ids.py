@@ -7,6 +7,7 @@ Importing ``isaaclab_tasks`` costs seconds; its registrations are plain calls ``
 in ``__init__.py`` files, by its own convention, and so are those of the packages behind the entry-point group
 ``isaaclab.tasks``. They are read from the syntax tree. A task whose id is computed is not found this way; that only
 costs it its line in a list and a near name, since the programs still ask Gymnasium before they give up on a task.
+The tasks that :mod:`nerd_isaaclab.tasks.derived` makes by rule are made by the same rule here.
 """
 
 from __future__ import annotations
@@ -16,31 +17,42 @@ import difflib
 import importlib.metadata
 import importlib.util
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 GROUP = "isaaclab.tasks"
 """Entry-point group through which packages add tasks to Isaac Lab."""
 
+DERIVED = "nerd_isaaclab.tasks.derived"
+"""Module that registers a task ``NeRD-<id>`` for each manager-based one."""
+
+_PREFIX = "NeRD-"
+_MANAGER_BASED = "isaaclab.envs:ManagerBasedRLEnv"
 _LIBRARIES = ("rl_games", "rlinf", "rsl_rl", "sb3", "skrl", "torchrl")
 
 
 @dataclass(frozen=True)
 class TaskId:
-    """One registration: the id, where its configuration stands, and for which libraries it has agents."""
+    """One registration: its id, where configuration and environment stand, the libraries it has agents for."""
 
     id: str
     config: str
+    env: str
     libraries: tuple[str, ...]
 
 
 def find_tasks() -> list[TaskId]:
-    """Return all tasks: those of the packages that add some first, then the stock ones, each sorted by id."""
+    """Return all tasks: of the packages that add some, then the stock ones, then the derived ones, sorted by id."""
     added = [point.value.partition(":")[0] for point in importlib.metadata.entry_points(group=GROUP)]
     tasks: list[TaskId] = []
     for module in [*sorted(added), "isaaclab_tasks"]:
         tasks += sorted(_scan(module), key=lambda task: task.id)
-    return list({task.id: task for task in tasks}.values())
+    known = {task.id: task for task in tasks}
+    for task in sorted(known.values(), key=lambda task: task.id):
+        if _is_derivable(task):
+            # One that is registered by hand keeps its place and its configuration.
+            known.setdefault(_PREFIX + task.id, replace(task, id=_PREFIX + task.id, config=f"{DERIVED}:{task.id}"))
+    return list(known.values())
 
 
 def check_task(task: str | None) -> None:
@@ -49,9 +61,13 @@ def check_task(task: str | None) -> None:
     Args:
         task: Id as given after ``--task``; None if it was not given.
     """
-    ids = [found.id for found in find_tasks()]
+    found = find_tasks()
+    ids = [entry.id for entry in found]
     if task is None:
-        own = ", ".join(name for name in ids if name.startswith("NeRD-") and not name.endswith("-Play"))
+        made_here = (
+            entry.id for entry in found if entry.id.startswith(_PREFIX) and not entry.config.startswith(DERIVED)
+        )
+        own = ", ".join(name for name in made_here if not name.endswith("-Play"))
         raise ValueError(
             f"--task is missing: expected the id of a task, for instance one of {own} ('nerd list-envs' lists all)"
         )
@@ -60,10 +76,15 @@ def check_task(task: str | None) -> None:
         raise ValueError(f"got the unknown task '{name[:80]}'{_near(name, ids)} ('nerd list-envs' lists all)")
 
 
+def _is_derivable(task: TaskId) -> bool:
+    """Whether a ``NeRD-`` task is derived from this one: the rule of :mod:`nerd_isaaclab.tasks.derived`."""
+    return not task.id.startswith(_PREFIX) and (task.env == _MANAGER_BASED or not task.env.startswith("isaaclab"))
+
+
 def _near(name: str, ids: list[str]) -> str:
     """The question after an unknown name; empty if nothing is near."""
     by_lower = {known.lower(): known for known in ids}
-    near = [by_lower[found] for found in difflib.get_close_matches(name.lower(), by_lower, n=5, cutoff=0.6)]
+    near = [by_lower[found] for found in difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=0.6)]
     return f", did you mean {' or '.join(near)}?" if near else ""
 
 
@@ -116,7 +137,8 @@ def _task(call: ast.Call, module: str) -> TaskId | None:
     if "env_cfg_entry_point" not in entries or "deprecated" in entries:
         return None
     libraries = tuple(library for library in _LIBRARIES if f"{library}_cfg_entry_point" in entries)
-    return TaskId(name.value, _text(entries["env_cfg_entry_point"], module), libraries)
+    env = _text(given["entry_point"], module) if "entry_point" in given else ""
+    return TaskId(name.value, _text(entries["env_cfg_entry_point"], module), env, libraries)
 
 
 def _text(node: ast.expr, module: str) -> str:
