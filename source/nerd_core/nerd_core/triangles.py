@@ -23,6 +23,9 @@ FACE, CORNER_A, CORNER_B, CORNER_C, EDGE_AB, EDGE_AC, EDGE_BC = range(7)
 TOUCHING = 1.0e-4
 """Distance [m] below which the direction to the closest point is noise, and the surface's own normal is used."""
 
+_NOWHERE = 1.0e9
+"""Coordinate [m] from which on a point is nowhere."""
+
 
 def closest_on_triangle(points: Tensor, corners: Tensor) -> tuple[Tensor, Tensor]:
     """Closest points on triangles (Ericson, Real-Time Collision Detection, section 5.1.5), without branches.
@@ -161,7 +164,9 @@ def per_environment(
             )
         per_env.append(value.view(-1, *(1,) * (points.ndim - 2), *value.shape[1:]))
     origin = per_env[0].to(points.dtype)
-    local = (points + origin).reshape(-1, 3).t().contiguous()
+    local = (points + origin).reshape(-1, 3).t()
+    # Squares of larger numbers overflow; like NaN they are nowhere, and no gate lets their distance pass.
+    local = torch.where(local.abs() < _NOWHERE, local, torch.full_like(local, torch.nan))
     surfaces = per_env[1].expand(shape).reshape(-1)
     reaches = torch.as_tensor(reach, dtype=points.dtype, device=points.device).expand(shape).reshape(-1)
     portions = zip(local.split(chunk, dim=1), surfaces.split(chunk), reaches.split(chunk), strict=True)
@@ -171,8 +176,8 @@ def per_environment(
 
 
 def searchable(points: Tensor) -> Tensor:
-    """Points without a gradient and without numbers that no cell or box can be told of (NaN, infinities)."""
-    return torch.nan_to_num(points.detach(), nan=0.0).clamp(-1.0e6, 1.0e6)
+    """Points without a gradient, and with zero for NaN, which no cell or box can be told of."""
+    return torch.nan_to_num(points.detach(), nan=0.0)
 
 
 def _nonzero(value: Tensor) -> Tensor:
