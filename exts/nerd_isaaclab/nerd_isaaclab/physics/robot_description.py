@@ -125,6 +125,27 @@ def find_controls(env: ManagerBasedEnv, robot: Articulation) -> tuple[Control, .
     )
 
 
+def control_range(env: ManagerBasedEnv, robot: Articulation, spec: RobotSpec) -> tuple[torch.Tensor, torch.Tensor]:
+    """Smallest and largest value of each control that actions in [-1, 1] lead to, each of shape (C,).
+
+    Found by applying actions of minus one and one in the present state, so it is exact for terms that scale each action
+    by itself, and a first guess for others. Targets and action terms are put back as they were.
+    """
+    from .robot_state import RobotState
+
+    reader = RobotState(robot, spec, env.scene.env_origins)
+    kept, found = reader.read_control(), []
+    for value in (-1.0, 1.0):
+        action = torch.full((env.num_envs, env.action_manager.total_action_dim), value, device=env.device)
+        env.action_manager.process_action(action)
+        env.action_manager.apply_action()
+        found.append(reader.read_control())
+    env.action_manager.reset()
+    reader.write_control(kept)
+    both = torch.cat(found)
+    return both.amin(dim=0), both.amax(dim=0)
+
+
 def _joints(robot: Articulation, joint_prims: dict[str, _JointPrim], axes: dict[str, tuple]) -> tuple[Joint, ...]:
     """Degrees of freedom with the limits and drives that the engine holds in the first environment."""
     data = robot.data

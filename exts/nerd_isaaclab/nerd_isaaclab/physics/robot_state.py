@@ -84,16 +84,21 @@ class RobotState:
 
     def read_control(self) -> torch.Tensor:
         """What the actuators hold in this control step, shape (N, C)."""
-        data = self._robot.data
-        targets = {
-            "effort": data.joint_effort_target,
-            "position": data.joint_pos_target,
-            "velocity": data.joint_vel_target,
-        }
+        targets = self._targets()
         control = torch.empty(len(self._origins), self.spec.control_dim, device=self._origins.device)
         for columns, joints, kind in self._channels:
-            control[:, columns] = targets[kind].torch[:, joints]
+            control[:, columns] = targets[kind][:, joints]
         return control
+
+    def write_control(self, control: torch.Tensor) -> None:
+        """Sets what the actuators hold, as action terms do.
+
+        Args:
+            control: Control, shape (N, C).
+        """
+        targets = self._targets()
+        for columns, joints, kind in self._channels:
+            targets[kind][:, joints] = control[:, columns]
 
     def unwrap(self, state: torch.Tensor, previous: torch.Tensor) -> torch.Tensor:
         """Joint angles as the engine counts them: on from where they were, back by two turns beyond a full one.
@@ -160,3 +165,16 @@ class RobotState:
         for buffer, values in ((data._joint_acc, joints), (data._body_com_acc_w, bodies)):
             wp.to_torch(buffer.data).view_as(values).copy_(values)
             buffer.timestamp = data._sim_timestamp
+
+    def advance_clock(self, dt: float) -> None:
+        """Tells the articulation that the engine has moved on, without computing what ``update(dt)`` would."""
+        self._robot.data._sim_timestamp += dt
+
+    def _targets(self) -> dict[str, torch.Tensor]:
+        """Targets of the actuators by kind, shared with the simulator, each of shape (N, J)."""
+        data = self._robot.data
+        return {
+            "effort": data.joint_effort_target.torch,
+            "position": data.joint_pos_target.torch,
+            "velocity": data.joint_vel_target.torch,
+        }

@@ -1,0 +1,132 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Where trajectories begin: wide ranges, free of penetration."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+from nerd_core.contacts import ContactModel
+from nerd_core.frames import quat_from_rotvec, quat_mul, quat_rotate
+from nerd_core.grounds import Ground
+from nerd_core.spec import RobotSpec
+
+CLEARANCE = 1.0e-3
+"""Smallest gap between the robot and the ground at the start [m]."""
+
+_TRIES = 64
+"""Draws for a fixed base until its trajectories start clear of the ground."""
+
+
+class InitialStateError(ValueError):
+    """Ranges that leave no room above the ground, or name no joint."""
+
+
+@dataclass(frozen=True)
+class InitialStateCfg:
+    """Ranges of the first state. What is left out follows from the robot's limits.
+
+    The defaults are the published ranges of the Ant for a floating base, and of the Cartpole for a fixed one.
+    """
+
+    root_height: tuple[float, float] = (0.3, 1.3)
+    """Lowest and highest root above the ground [m]. A robot that would touch it is lifted until it is clear."""
+    root_tilt: float = math.pi / 2
+    """Largest rotation away from upright, about any axis [rad]. Yaw is uniform."""
+    root_lin_vel: float = 1.0
+    """Largest component of the root's velocity [m/s]."""
+    root_ang_vel: float = math.pi
+    """Largest component of the root's angular velocity [rad/s]."""
+    joint_pos_share: float = 1.0
+    """Share of each joint's range that is used, about its middle."""
+    slide: float = 3.5
+    """Farthest position of a sliding joint [m], where its limits allow it."""
+    joint_vel: float = 2.0 * math.pi
+    """Largest joint velocity [rad/s]."""
+    slide_vel: float = 5.0
+    """Largest velocity of a sliding joint [m/s]."""
+
+
+def draw_initial_states(
+    spec: RobotSpec, cfg: InitialStateCfg, count: int, generator: torch.Generator, ground: Ground | None
+) -> torch.Tensor:
+    """First states of some trajectories, shape (N, S), on the CPU.
+
+    Args:
+        spec: The robot.
+        cfg: Ranges.
+        count: Number of trajectories, N.
+        generator: Source of randomness, on the CPU.
+        ground: Ground of each trajectory; None where the robot can touch nothing.
+
+    Raises:
+        InitialStateError: A fixed base touches the ground in nearly all of its states.
+    """
+    state = _draw(spec, cfg, count, generator)
+    if ground is None or not spec.slots:
+        return state
+    contacts = ContactModel(spec)
+    if spec.floating_base:
+        return _lift(spec, contacts, state, ground)
+    for _ in range(_TRIES):
+        inside = _gap(contacts, state, ground) < CLEARANCE
+        if not inside.any():
+            return state
+        state = torch.where(inside[:, None], _draw(spec, cfg, count, generator), state)
+    raise InitialStateError(
+        f"'{spec.name}' starts inside the ground in {int(inside.sum())} of {count} trajectories after {_TRIES} draws: "
+        "narrow the ranges of the initial states or lower the ground"
+    )
+
+
+def _draw(spec: RobotSpec, cfg: InitialStateCfg, count: int, generator: torch.Generator) -> torch.Tensor:
+    state, at = torch.zeros(count, spec.state.dim), spec.state
+
+    def symmetric(*shape: int) -> torch.Tensor:
+        return torch.rand(*shape, generator=generator) * 2.0 - 1.0
+
+    slides = torch.tensor([joint.kind == "prismatic" for joint in spec.joints])
+    far = torch.where(slides, cfg.slide, math.pi)
+    lower = torch.tensor([joint.lower for joint in spec.joints]).maximum(-far)
+    upper = torch.tensor([joint.upper for joint in spec.joints]).minimum(far)
+    turning = torch.tensor([bool(joint.wraps) for joint in spec.joints])
+    lower, upper = torch.where(turning, -far, lower), torch.where(turning, far, upper)
+    middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower) * cfg.joint_pos_share
+    state[:, at.joint_pos] = middle + half * symmetric(count, len(spec.joints))
+    state[:, at.joint_vel] = torch.where(slides, cfg.slide_vel, cfg.joint_vel) * symmetric(count, len(spec.joints))
+    if spec.floating_base:
+        low, high = cfg.root_height
+        up = -torch.nn.functional.normalize(torch.tensor(spec.gravity), dim=0)
+        state[:, at.root_pos] = up * (low + (high - low) * torch.rand(count, 1, generator=generator))
+        axis = torch.nn.functional.normalize(torch.randn(count, 3, generator=generator), dim=-1)
+        tilt = quat_from_rotvec(axis * cfg.root_tilt * symmetric(count, 1))
+        yaw = quat_from_rotvec(up * math.pi * symmetric(count, 1))
+        quat = quat_mul(tilt, yaw)
+        state[:, at.root_quat] = quat
+        state[:, at.root_lin_vel] = quat_rotate(quat, cfg.root_lin_vel * symmetric(count, 3))
+        state[:, at.root_ang_vel] = quat_rotate(quat, cfg.root_ang_vel * symmetric(count, 3))
+    return state
+
+
+def _gap(contacts: ContactModel, state: torch.Tensor, ground: Ground) -> torch.Tensor:
+    """Smallest gap between a slot's surface and the ground, at most the smallest gate, shape (N,)."""
+    found = contacts(state, ground)
+    radius = torch.tensor([slot.radius for slot in contacts.spec.slots])
+    gap = torch.where(found.active, found.distance - radius, contacts.gate - radius)
+    return gap.amin(dim=-1)
+
+
+def _lift(spec: RobotSpec, contacts: ContactModel, state: torch.Tensor, ground: Ground) -> torch.Tensor:
+    """Raises floating robots that touch the ground; on uneven ground a few rounds are needed."""
+    at = spec.state
+    up = -torch.nn.functional.normalize(torch.tensor(spec.gravity), dim=0)
+    for _ in range(_TRIES):
+        missing = (CLEARANCE - _gap(contacts, state, ground)).clamp(min=0.0)
+        if not (missing > 0.0).any():
+            return state
+        state[:, at.root_pos] += up * (missing + (missing > 0.0) * 1e-6)[:, None]
+    raise InitialStateError(f"'{spec.name}' cannot be lifted clear of the ground within {_TRIES} rounds")
