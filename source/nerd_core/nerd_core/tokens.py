@@ -100,7 +100,7 @@ class Tokenizer(nn.Module):
         lengths |= {"joint_vel": len(spec.joints)}
         self._limited_runs = [run for run, _ in _runs(_limited(spec) if cfg.limits else [], [])]
         limited = sum(run.stop - run.start for run in self._limited_runs)
-        lengths |= {"limit_now": limited, "limit_next": limited}
+        lengths |= {"limit_now": 2 * limited, "limit_next": 2 * limited}
         if self.has_contacts:
             slots = len(spec.slots)
             lengths |= {"contact_normal": 3 * slots, "contact_point": 3 * slots, "contact_distance": slots}
@@ -206,10 +206,12 @@ class Tokenizer(nn.Module):
         return torch.cat((before, vector, vector, active, after), dim=-1)
 
     def _beyond(self, joint_pos: Tensor) -> list[Tensor]:
-        """How far joints are beyond a limit [rad or m], positive at the upper one; zero between them."""
-        inside = torch.minimum(torch.maximum(joint_pos, self._lower), self._upper)
-        beyond = joint_pos - inside
-        return [beyond[..., run] for run in self._limited_runs]
+        """How far joints are above their upper and below their lower limits [rad or m]; zero between them.
+
+        Two numbers and not one with a sign, because the two stops of a joint have little to do with each other.
+        """
+        above, below = (joint_pos - self._upper).relu(), (self._lower - joint_pos).relu()
+        return [side[..., run] for side in (above, below) for run in self._limited_runs]
 
     def _require(self, contacts: Contacts | None) -> Contacts:
         if contacts is None:

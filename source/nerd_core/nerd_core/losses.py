@@ -1,0 +1,120 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""What training minimises: the error of one step, and of several through the model's own predictions."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from .data.dataset import TrajectoryBatch
+from .frames import ChangeCfg, ChangeCodec
+from .grounds import Ground, PlaneGround
+from .predictor import Prediction, Predictor
+from .spec import RobotSpec
+
+
+def ground_of(batch: TrajectoryBatch) -> Ground | None:
+    """The ground that the windows of a batch stand on, if they say so."""
+    return None if batch.ground is None else PlaneGround.from_vector(batch.ground)
+
+
+class StateScale:
+    """Distances of states in units of what one step changes, the same for all robots.
+
+    A distance is written like a change of state: rotation vectors, wrapped angles, axes of the root. The units are root
+    mean squares over the training data.
+    """
+
+    def __init__(self, spec: RobotSpec):
+        """Starts without units.
+
+        Args:
+            spec: The robot.
+        """
+        self.codec = ChangeCodec(spec, ChangeCfg(integration="none"))
+        self.squares = torch.zeros(self.codec.dim, dtype=torch.float64)
+        self.count = 0
+        self.scale = torch.ones(self.codec.dim)
+
+    def update(self, state: Tensor, next_state: Tensor) -> None:
+        """Takes transitions into the statistics, states of shape (..., S)."""
+        change = self.codec.encode(state, next_state).double().flatten(0, -2)
+        self.squares = self.squares.to(change.device) + change.square().sum(0)
+        self.count += change.shape[0]
+
+    def finalise(self) -> None:
+        """Sets the units. What hardly changes beside others of its kind gets a thousandth of theirs."""
+        square = self.squares / max(1, self.count)
+        for group in self.codec.groups:
+            square[group] = square[group].clamp(min=1.0e-6 * float(square[group].mean()))
+        scale = square.sqrt()
+        self.scale = torch.where(scale > 0, scale, torch.ones_like(scale)).to(self.scale)
+
+    def distance(self, state: Tensor, other: Tensor) -> Tensor:
+        """From one state to another, shape (..., D)."""
+        return self.codec.encode(state, other) / self.scale
+
+    def perturb(self, state: Tensor, size: float, generator: torch.Generator | None = None) -> Tensor:
+        """States moved at random by a share of what one step changes."""
+        noise = torch.randn(*state.shape[:-1], self.codec.dim, device=state.device, generator=generator)
+        return self.codec.apply(state, size * self.scale * noise)
+
+
+def one_step_loss(predictor: Predictor, batch: TrajectoryBatch, seen: Tensor | None = None) -> Tensor:
+    """Mean square error of the normalised change at every step of the windows, each from the true past.
+
+    With a variance head it is the negative log likelihood of a Gaussian; with a force head the mean square error of
+    the forces, in units of their scale, is added.
+
+    Args:
+        predictor: The model.
+        batch: Windows of ``L`` transitions.
+        seen: States that the model shall see instead of the true ones, shape (B, L, S). The target leads from them to
+            the true next state, so that a model that is shown noise learns to come back.
+    """
+    state, next_state, contacts = batch.state[:, :-1], batch.state[:, 1:], batch.contacts
+    state = state if seen is None else seen
+    if contacts is None:
+        contacts = predictor.contacts(state, ground_of(batch))
+    prediction = predictor(state, batch.control, contacts)
+    learner = prediction.members or prediction
+    loss = _fit(learner, predictor.target(state, next_state))
+    if learner.force is not None:
+        if batch.body_force is None:
+            raise ValueError("a predictor with a force head needs recorded contact forces, got data without them")
+        loss = loss + ((learner.force - batch.body_force) / predictor.force_scale).square().mean()
+    return loss
+
+
+def rollout_loss(predictor: Predictor, batch: TrajectoryBatch, steps: int, scale: StateScale) -> Tensor:
+    """Error of a roll-out from the first state of each window, through the model's own predictions.
+
+    The distance to the true state is divided by the number of steps that led there, so that every horizon counts.
+    Contacts are those of the predicted states.
+
+    Args:
+        predictor: The model. Of an ensemble, the mean is rolled out.
+        batch: Windows of at least ``steps`` transitions.
+        steps: Number of steps.
+        scale: Units of the distance.
+    """
+    ground, past, errors = ground_of(batch), None, []
+    state = batch.state[:, 0]
+    for step in range(steps):
+        contacts = predictor.contacts(state, ground)
+        prediction, past = predictor.extend(state, batch.control[:, step], contacts, past)
+        state = predictor.next_state(state, prediction)
+        errors.append(scale.distance(batch.state[:, step + 1], state).square().mean() / (step + 1) ** 2)
+    return torch.stack(errors).mean()
+
+
+def _fit(prediction: Prediction, target: Tensor) -> Tensor:
+    error = (prediction.change - target).square()
+    if prediction.log_var is None:
+        return error.mean()
+    return 0.5 * (error * (-prediction.log_var).exp() + prediction.log_var).mean()
+
+
+__all__ = ["StateScale", "ground_of", "one_step_loss", "rollout_loss"]
