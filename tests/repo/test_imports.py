@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 BLOCKED = ("isaaclab", "isaacsim", "omni", "carb", "pxr", "warp", "newton", "ovphysx", "ovstage", "nerd_isaaclab")
 
@@ -40,3 +43,31 @@ def test_nerd_core_imports_without_a_simulator(repo_root: Path):
     assert run.returncode == 0, run.stderr
     files = [path for path in (repo_root / "source/nerd_core/nerd_core").rglob("*.py") if path.name != "__init__.py"]
     assert int(run.stdout) >= len(files)
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "allowed"),
+    [
+        ("nerd_core/stray.py", "import warp", False),
+        ("nerd_core/stray.py", "import nerd_isaaclab.tasks", False),
+        ("nerd_core/stray.py", "import scipy", True),
+        ("nerd_core/spec.py", "from . import training", False),
+        ("nerd_isaaclab/envs/stray.py", "import omni.ui", False),
+        ("nerd_isaaclab/ui/stray.py", "import omni.ui", True),
+    ],
+)
+def test_import_contracts_catch_a_stray_import(repo_root: Path, tmp_path: Path, module: str, line: str, allowed: bool):
+    """The contracts in pyproject.toml hold as they are, and each kind of forbidden import breaks them."""
+    shutil.copy(repo_root / "pyproject.toml", tmp_path)
+    for package in ("source/nerd_core/nerd_core", "exts/nerd_isaaclab/nerd_isaaclab"):
+        target = tmp_path / Path(package).name
+        shutil.copytree(repo_root / package, target, ignore=shutil.ignore_patterns("__pycache__"))
+    stray = tmp_path / module
+    stray.parent.mkdir(exist_ok=True)
+    (stray.parent / "__init__.py").touch()
+    with stray.open("a") as file:
+        file.write(f"\n{line}\n")
+    # lint-imports looks for the packages in the working folder first, so it sees the copies.
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (run.returncode == 0) is allowed, run.stdout

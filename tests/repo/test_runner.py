@@ -30,6 +30,10 @@ def test_one():
 """
 
 
+# hypothesis alone takes a second to import, and these small suites need none of pytest's plug-ins but this one.
+ENVIRONMENT = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "pytest_timeout"}
+
+
 @pytest.fixture
 def suite(tmp_path: Path, repo_root: Path) -> Path:
     """Return a repository with the runner, the settings and no tests."""
@@ -44,7 +48,7 @@ def suite(tmp_path: Path, repo_root: Path) -> Path:
 
 def _run(root: Path, *arguments: str) -> tuple[int, str]:
     command = [sys.executable, str(root / "tests/run.py"), "--no-lint", *arguments]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=100, env=ENVIRONMENT)
     return run.returncode, run.stdout + run.stderr
 
 
@@ -111,7 +115,7 @@ def test_ctrl_c_ends_everything(suite: Path):
     mark = suite / "child.pid"
     _add(suite, "isaaclab/test_a.py", f"import os\nopen({str(mark)!r}, 'w').write(str(os.getpid()))\n" + HANGS)
     command = [sys.executable, str(suite / "tests/run.py"), "--no-lint"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=ENVIRONMENT)
     end = time.monotonic() + 40
     while not (mark.exists() and mark.read_text()):
         assert time.monotonic() < end
