@@ -202,7 +202,7 @@ def pack_trajectories(
         ground = _as_numpy(ground).astype(np.float32)
         if ground.shape not in ((4,), (count, 4)):
             raise DataError(f"the ground has shape {ground.shape}, expected (4,) or ({count}, 4)")
-        flat["ground"] = np.ascontiguousarray(np.broadcast_to(ground, (count, 4)))
+        flat["ground"] = np.broadcast_to(ground, (count, 4)).copy()
     batch = Trajectories(length=lengths, state=_flatten("state", state, inside), **flat)
     check_trajectories(spec, batch, "the trajectories")
     if contacts is not None:

@@ -1,0 +1,279 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""``nerd data``: look at datasets of trajectories, measure, check and draw them.
+
+.. code-block:: bash
+
+    nerd data info data/ant
+    nerd data stats data/ant
+    nerd data check data/ant
+    nerd data plot data/ant --out ant.png
+    nerd data seal data/ant
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress
+from rich.table import Table
+
+from ..data.checks import check
+from ..data.dataset import TrajectoryDataset
+from ..data.flat import flat_bytes, wanted_fields
+from ..data.inspection import Coverage, DatasetStats, inspect
+from ..data.manifest import Contents, find_segments, write_manifest
+from ..data.plots import plot
+from ..serialization import to_plain
+
+
+@dataclass
+class Info:
+    """Show what a dataset holds and where it came from, without reading its numbers."""
+
+    path: tyro.conf.Positional[Path]
+    """Folder of a dataset, of one of its shards, or a segment."""
+    json: bool = False
+    """Print JSON for programs instead of tables for people."""
+
+
+@dataclass
+class Stats:
+    """Measure coverage, contacts, saturation and sizes of steps."""
+
+    path: tyro.conf.Positional[Path]
+    """Folder of a dataset, of one of its shards, or a segment."""
+    sample: int = 200_000
+    """Number of transitions to look at, spread evenly over the dataset."""
+    json: bool = False
+    """Print JSON for programs (histograms included) instead of tables for people."""
+
+
+@dataclass
+class Check:
+    """Read every number and list what would spoil a training. Exits with 1 if there are errors."""
+
+    path: tyro.conf.Positional[Path]
+    """Folder of a dataset, of one of its shards, or a segment."""
+    strict: bool = False
+    """Whether warnings, too, make the command exit with 1."""
+    json: bool = False
+    """Print JSON for programs instead of a table for people."""
+
+
+@dataclass
+class Plot:
+    """Draw a page that shows what a dataset covers."""
+
+    path: tyro.conf.Positional[Path]
+    """Folder of a dataset, of one of its shards, or a segment."""
+    out: Path = Path("data.png")
+    """File to write: PNG, PDF or SVG by its ending."""
+    sample: int = 200_000
+    """Number of transitions to look at, spread evenly over the dataset."""
+
+
+@dataclass
+class Seal:
+    """Declare a dataset complete: write its manifest. Collectors do it themselves when they finish."""
+
+    path: tyro.conf.Positional[Path]
+    """Folder of a dataset."""
+
+
+Command = (
+    Annotated[Info, tyro.conf.subcommand("info")]
+    | Annotated[Stats, tyro.conf.subcommand("stats")]
+    | Annotated[Check, tyro.conf.subcommand("check")]
+    | Annotated[Plot, tyro.conf.subcommand("plot")]
+    | Annotated[Seal, tyro.conf.subcommand("seal")]
+)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Look at datasets of trajectories: measure, check and draw them."""
+    command = tyro.cli(Command, args=argv, prog="nerd data", description=__doc__)  # type: ignore[arg-type]
+    return {Info: _info, Stats: _stats, Check: _check, Plot: _plot, Seal: _seal}[type(command)](command)
+
+
+def _info(command: Info) -> int:
+    contents = find_segments(command.path)
+    if command.json:
+        print(json.dumps(_describe(contents), indent=1))
+        return 0
+    console = _console()
+    facts = _describe(contents)
+    facts["hash"] = facts["hash"][:16]
+    facts["complete"] = "yes" if facts["complete"] else "no manifest: being collected, or interrupted"
+    table = Table.grid(padding=(0, 2))
+    for key in ("robot", "complete", "trajectories", "transitions", "duration_s", "arrays", "bytes", "hash"):
+        table.add_row(f"[bold]{key.replace('_s', ' [s]')}[/]", escape(_human(facts[key])))
+    console.print(table)
+    shards = _table("shards", "shard", ("trajectories", "transitions", "segments", "MB", "seed"))
+    origins: dict[str, list[str]] = {}
+    for shard in facts["shards"]:
+        counts = (f"{shard[key]:,}" for key in ("trajectories", "transitions", "segments"))
+        seed = str(shard["meta"].pop("seed"))
+        shards.add_row(escape(shard["name"]), *counts, f"{shard['bytes'] / 1e6:,.1f}", seed)
+        lines = "\n".join(f"  {key}: {_human(value)}" for key, value in shard["meta"].items() if value)
+        origins.setdefault(lines, []).append(shard["name"])
+    console.print(shards)
+    for lines, names in origins.items():
+        console.print(f"[bold]origin of {escape(_human(names))}[/]\n{escape(lines)}", highlight=False)
+    return 0
+
+
+def _stats(command: Stats) -> int:
+    stats = inspect(_open(command.path), command.sample)
+    if command.json:
+        print(json.dumps(to_plain(stats), indent=1))
+        return 0
+    console = _console()
+    rate = stats.excluded / (stats.trajectories + stats.excluded)
+    console.print(
+        f"[bold]{escape(stats.robot)}[/]: {stats.trajectories:,} trajectories of {stats.length[0]} to "
+        f"{stats.length[2]} steps, {stats.transitions:,} transitions, {stats.duration:,.0f} s",
+        f"{stats.excluded} trajectories with NaN ({rate:.2%}); from {stats.sampled:,} sampled transitions:",
+        sep="\n",
+    )
+    console.print(_coverage_table("state", stats.state))
+    console.print(_coverage_table("control", stats.control))
+    if stats.slots:
+        console.print(_slot_table(stats))
+    console.print(_step_table(stats))
+    return 0
+
+
+def _check(command: Check) -> int:
+    console = _console(stderr=command.json)
+    with Progress(console=console, transient=True) as bar:
+        task = bar.add_task("reading", total=None)
+        findings = check(command.path, lambda done, total: bar.update(task, completed=done, total=total))
+    bad = [finding for finding in findings if finding.level == "error" or command.strict]
+    if command.json:
+        print(json.dumps(to_plain(findings), indent=1))
+        return int(bool(bad))
+    for finding in findings:
+        colour = "red" if finding.level == "error" else "yellow"
+        console.print(f"[{colour}]{finding.level}[/] [bold]{finding.count:,} {finding.what}[/]: {finding.advice}")
+        console.print(f"  first: {escape(finding.first)}", style="dim", soft_wrap=True)
+    if not findings:
+        console.print("[green]all is well[/]: every segment is whole and every number is sane")
+    return int(bool(bad))
+
+
+def _plot(command: Plot) -> int:
+    plot(inspect(_open(command.path), command.sample), command.out)
+    print(f"wrote {command.out}")
+    return 0
+
+
+def _seal(command: Seal) -> int:
+    manifest = write_manifest(command.path)
+    print(f"{manifest.trajectories:,} trajectories, {manifest.transitions:,} transitions: {manifest.dataset_hash}")
+    return 0
+
+
+def _open(path: Path) -> TrajectoryDataset:
+    recorded = all("contact_distance" in segment.header.arrays for segment in find_segments(path).segments)
+    return TrajectoryDataset.open(path, contacts=recorded)
+
+
+def _describe(contents: Contents) -> dict:
+    shards: dict[str, dict] = {}
+    for segment in contents.segments:
+        header = segment.header
+        shard = shards.setdefault(
+            header.shard,
+            {"name": header.shard, "trajectories": 0, "transitions": 0, "bytes": 0, "segments": 0},
+        )
+        shard["trajectories"] += header.trajectories
+        shard["transitions"] += header.transitions
+        shard["bytes"] += segment.size
+        shard["segments"] += 1
+        shard["compression"] = header.compression
+        shard["meta"] = to_plain(header.meta)
+    transitions = sum(shard["transitions"] for shard in shards.values())
+    spec = contents.spec
+    return {
+        "robot": spec.name,
+        "spec_hash": spec.content_hash,
+        "complete": contents.complete,
+        "trajectories": sum(shard["trajectories"] for shard in shards.values()),
+        "transitions": transitions,
+        "control_dt_s": spec.control_dt,
+        "duration_s": transitions * spec.control_dt,
+        "arrays": sorted(set.intersection(*(set(segment.header.arrays) for segment in contents.segments))),
+        "bytes": sum(shard["bytes"] for shard in shards.values()),
+        "bytes_to_train": flat_bytes(contents, wanted_fields(contents, contacts=False, body_force=False)),
+        "hash": contents.dataset_hash,
+        "shards": list(shards.values()),
+    }
+
+
+def _coverage_table(title: str, coverages: Iterable[Coverage]) -> Table:
+    columns = ("min", "5 %", "median", "95 %", "max", "std", "limits", "beyond", "covered", "at extremes")
+    table = _table(title, "coordinate", columns)
+    for row in coverages:
+        low, p5, median, p95, high = (row.quantiles[i] for i in (0, 2, 4, 6, 8))
+        limits = "" if row.lower == -float("inf") else f"{row.lower:.3g} .. {row.upper:.3g}"
+        table.add_row(
+            escape(f"{row.name} [{row.unit}]" if row.unit else row.name),
+            *(f"{value:.4g}" for value in (low, p5, median, p95, high, row.std)),
+            limits,
+            f"{row.beyond:.2%}" if row.beyond else "",
+            f"{row.covered:.0%}",
+            f"{row.saturated:.2%}",
+        )
+    return table
+
+
+def _slot_table(stats: DatasetStats) -> Table:
+    table = _table(f"contact slots ({stats.contact_source})", "slot", ("near", "touching"))
+    for slot in stats.slots:
+        table.add_row(escape(slot.name), f"{slot.active:.2%}", f"{slot.touching:.2%}")
+    return table
+
+
+def _step_table(stats: DatasetStats) -> Table:
+    table = _table("change of state over one step", "coordinate", ("sigma", "largest / sigma"))
+    for step in stats.steps:
+        table.add_row(escape(step.name), f"{step.sigma:.4g}", f"{step.largest:.1f}")
+    return table
+
+
+def _console(stderr: bool = False) -> Console:
+    """A console that does not fold tables when the output goes to a file or a pipe."""
+    console = Console(stderr=stderr)
+    return console if console.is_terminal else Console(stderr=stderr, width=160)
+
+
+def _table(title: str, first: str, numbers: Iterable[str]) -> Table:
+    table = Table(title=f"\n{title}", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column(first)
+    for name in numbers:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def _human(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(value)
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {item}" for key, item in value.items())
+    if isinstance(value, (int, float)):
+        return f"{value:,.6g}" if isinstance(value, float) else f"{value:,}"
+    return str(value)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
