@@ -121,7 +121,7 @@ class Robot:
     fixed_base: bool = False
     """Whether the root body is bolted to the world."""
     variants: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
-    """USD variant sets: the name of each variant, the first the default, and the bodies that collide with nothing in it."""
+    """USD variant sets: the name of each variant, the first the default, and the bodies that do not collide in it."""
 
     def body(self, name: str) -> Body:
         """Return the body called ``name``."""

@@ -18,7 +18,6 @@ from isaaclab_physx.sim.schemas import PhysxArticulationCfg, PhysxRigidBodyCfg
 
 from .build import asset_path
 
-
 _ARTICULATION = [
     PhysxArticulationCfg(
         enabled_self_collisions=False,

@@ -48,8 +48,10 @@ _MARK = "_nerd_asset_fallback"
 MISSING = """\
 asset file not found: {path}
 Two ways to get it:
-  nerd assets build                   builds {buildable} from sources
-  export ISAACSIM_ASSET_ROOT=<folder or address>   uses a copy of NVIDIA's assets, or their server{here}"""
+  nerd assets build{name}
+      {buildable}
+  export ISAACSIM_ASSET_ROOT=<folder or address>
+      uses a copy of NVIDIA's assets, or their server (now: {root})"""
 
 
 def install_fallback() -> bool:
@@ -91,10 +93,11 @@ def missing_message(path: str) -> str:
         path: Absolute path of the file that was looked for.
     """
     root = os.environ.get(ROOT_VARIABLE) or str(assets_dir())
-    relative = os.path.relpath(path, root)
-    known = next((asset.name for asset in ASSETS if asset.path == relative.replace(os.sep, "/")), None)
-    buildable = f"'{known}'" if known else f"{', '.join(asset.name for asset in ASSETS)} (this file is not among them)"
-    return MISSING.format(path=path, buildable=buildable, here=f"; it is now {root}")
+    known = next((asset.name for asset in ASSETS if Path(path) == assets_dir() / asset.path), None)
+    if known is None:
+        names = ", ".join(asset.name for asset in ASSETS)
+        return MISSING.format(path=path, name="", buildable=f"does not make this file, only: {names}", root=root)
+    return MISSING.format(path=path, name=f" {known}", buildable="makes it from its sources", root=root)
 
 
 def server_reachable(root: str, timeout: float = PROBE_TIMEOUT) -> bool:

@@ -3,9 +3,9 @@
 
 """ANYmal C: kinematics and masses of ANYbotics' URDF, collision shapes of the NeRD paper.
 
-The 14 contact slots of the paper: a capsule along the base, and on each leg a capsule across the knee and a ball for the
-foot; hips and thighs collide with nothing. The knee's drive is screwed to the thigh, so its capsule is the thigh's.
-Feet stay bodies of their own, since Isaac Lab's tasks look for them by name.
+The 14 contact slots of the paper: a capsule along the base, and on each leg a capsule across the knee and a ball for
+the foot; nothing else collides. The knee's drive is screwed to the thigh, so its capsule is the thigh's. Feet stay
+bodies of their own, since Isaac Lab's tasks look for them by name.
 """
 
 from __future__ import annotations

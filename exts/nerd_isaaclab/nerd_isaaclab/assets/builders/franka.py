@@ -4,7 +4,8 @@
 """Franka Panda with its gripper: kinematics and masses of Franka's URDF, capsules for collisions.
 
 The capsules are those of the coarse model that ``example-robot-data`` has beside the full one (a cylinder and two balls
-there are one capsule here). The hand stays a body of its own, since Isaac Lab's tasks look for it by name. As in Isaac
+there are one capsule here), except on the two lowest links: theirs reach below the mounting plate, and a table would
+push the arm around. The hand stays a body of its own, since Isaac Lab's tasks look for it by name. As in Isaac
 Lab's own asset the file has the variant sets ``Physics`` and ``Colliders``, and the right finger follows the left.
 """
 
@@ -22,8 +23,8 @@ COARSE_URDF = "panda_description/urdf/panda_collision.urdf"
 
 _X, _Y, _Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 CAPSULES: dict[str, tuple[tuple[Vec, Vec, float, float], ...]] = {
-    "panda_link0": (((-0.075, 0.0, 0.06), _X, 0.03, 0.09),),
-    "panda_link1": (((0.0, 0.0, -0.1915), _Z, 0.283, 0.09),),
+    "panda_link0": (((-0.05, 0.0, 0.065), _X, 0.1, 0.06),),
+    "panda_link1": (((0.0, 0.0, -0.12), _Z, 0.14, 0.09),),
     "panda_link2": (((0.0, 0.0, 0.0), _Z, 0.12, 0.09),),
     "panda_link3": (((0.0, 0.0, -0.145), _Z, 0.15, 0.09),),
     "panda_link4": (((0.0, 0.0, 0.0), _Z, 0.12, 0.09),),

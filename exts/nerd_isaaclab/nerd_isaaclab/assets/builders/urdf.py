@@ -3,9 +3,10 @@
 
 """Robots from the URDF files of ``example-robot-data``, converted by ``urdf-usd-converter`` and tidied.
 
-The converter turns links, masses, joints and limits into USD; meshes and collision shapes are left out beforehand, since
-ours come instead. What it wrote is read back and tidied: links that are screwed to another are merged with it, unless a
-task asks for them by name, and every position gets back the decimals of the URDF (the converter stores float32).
+The converter turns links, masses, joints and limits into USD; meshes and collision shapes are left out beforehand,
+since ours come instead. What it wrote is read back and tidied: links that are screwed to another are merged with it,
+unless a task asks for them by name, and every position gets back the decimals of the URDF (the converter stores
+float32).
 """
 
 from __future__ import annotations
