@@ -95,7 +95,7 @@ class Soap(torch.optim.Optimizer):
         """Changes the weights by their gradients."""
         for group in self.param_groups:
             for params in _same_shape(group["params"]):
-                grad = torch.stack([param.grad for param in params])
+                grad = torch.stack([param.grad for param in params if param.grad is not None])
                 # The state of all parameters of one shape is kept with the first of them.
                 update = self._update(grad, self.state[params[0]], group)
                 if update is not None:
@@ -113,7 +113,7 @@ class Soap(torch.optim.Optimizer):
                 outer = _outer(grad, side)
                 state[f"outer{side}"] = outer * (1.0 - beta2)
                 # Largest first. float64: a basis that is not quite orthogonal would stay so.
-                state[f"basis{side}"] = torch.linalg.eigh(outer.double())[1].flip(-1).to(grad.dtype)
+                state[f"basis{side}"] = torch.linalg.eigh(outer.double())[1].flip(-1).to(grad.dtype).contiguous()
             if sides:
                 return None
         for side in sides:
@@ -141,12 +141,13 @@ class Soap(torch.optim.Optimizer):
             basis = basis.gather(-1, order.unsqueeze(-2).expand_as(basis))
             index = order.unsqueeze(-1 if side == -2 else -2).expand_as(state["square"])
             state["square"] = state["square"].gather(side, index)
-            state[f"basis{side}"] = torch.linalg.qr(outer @ basis)[0]
+            # Row by row in memory, as it comes back from a file: products of another layout differ in the last bits.
+            state[f"basis{side}"] = torch.linalg.qr(outer @ basis)[0].contiguous()
 
 
-def _same_shape(params: list[nn.Parameter]) -> list[list[nn.Parameter]]:
+def _same_shape(params: list[Tensor]) -> list[list[Tensor]]:
     """Parameters that have gradients, by shape."""
-    by_shape: dict[torch.Size, list[nn.Parameter]] = {}
+    by_shape: dict[torch.Size, list[Tensor]] = {}
     for param in params:
         if param.grad is not None:
             by_shape.setdefault(param.shape, []).append(param)
@@ -210,7 +211,7 @@ class Average:
             decay: Share of the average that one update keeps; 0 for no average at all.
         """
         self.decay = decay
-        self.params = list(model.parameters()) if decay else []
+        self.params: list[Tensor] = list(model.parameters()) if decay else []
         self.average = [param.detach().clone() for param in self.params]
         self.count = 0
 

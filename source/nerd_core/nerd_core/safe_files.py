@@ -144,7 +144,9 @@ def parse_tensors(content: bytes, name: str) -> dict[str, torch.Tensor]:
     for key, info in header.items():
         if tuple(tensors[key].shape) != info.shape or tensors[key].dtype != info.dtype:
             raise UnsafeFile(f"'{name}': tensor {key[:80]!r} differs from its header")
-    return tensors
+    # Copies lie where torch would have put them. In the bytes of a file tensors are aligned differently, and kernels may
+    # then sum in another order: a resumed run would differ in the last bits.
+    return {key: tensor.clone() for key, tensor in tensors.items()}
 
 
 def digest(content: bytes) -> str:
