@@ -17,7 +17,7 @@ from nerd_core import checkpoint
 from nerd_core.checkpoint import CONFIG, MANIFEST, SPEC, WEIGHTS, CheckpointError
 from nerd_core.models import MlpCfg, RecurrentCfg, TransformerCfg
 from nerd_core.predictor import Predictor, PredictorCfg
-from nerd_core.provenance import describe_run
+from nerd_core.provenance import describe_run, file_digest
 from nerd_core.safe_files import digest
 from nerd_core.spec import SpecMismatch
 from nerd_core.tokens import TokenCfg
@@ -98,9 +98,9 @@ def test_loading_does_not_move_the_random_numbers(saved):
 
 def test_the_card_and_the_config_tell_where_it_came_from(tmp_path):
     """Command, seeds, data digests, host, versions and results stand in both; infinities do not break the JSON."""
-    data = tmp_path / "data.h5"
-    data.write_bytes(b"abc")
-    origin = describe_run(["/usr/bin/nerd", "train", "my data", "--lr", "1"], {"training": 4}, [data])
+    (tmp_path / "data.h5").write_bytes(b"abc")
+    data = {"data.h5": file_digest(tmp_path / "data.h5")}
+    origin = describe_run(["/usr/bin/nerd", "train", "my data", "--lr", "1"], {"training": 4}, data)
     path = checkpoint.save(
         tmp_path / "m", make(), training={"lr": 1e-3, "stop": float("inf")}, provenance=origin, results={"m": 0.00123}
     )

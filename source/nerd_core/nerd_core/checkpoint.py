@@ -234,7 +234,7 @@ def read(path: str | Path, expected_spec: RobotSpec | None = None) -> Checkpoint
     try:
         manifest = _read_manifest(path)
         spec = _read_spec(path, manifest)
-        config = _read_config(path, manifest)
+        config = _parse_config(_read_listed(path, CONFIG, manifest, MAX_JSON_BYTES))
         if expected_spec is not None:
             require_same_spec(spec, expected_spec, f"the checkpoint '{path}'")
         expected = expected_tensors(spec, config.predictor)
@@ -245,6 +245,16 @@ def read(path: str | Path, expected_spec: RobotSpec | None = None) -> Checkpoint
     except (UnsafeFile, StructureError, SpecError) as error:
         raise CheckpointError(f"the checkpoint '{path}' cannot be loaded: {error}") from None
     return Checkpoint(path, spec, config, tensors, has_training_state=OPTIONAL[0] in manifest)
+
+
+def read_config(path: str | Path) -> CheckpointConfig:
+    """The settings in a ``config.json`` (or in the one of a checkpoint's directory), for instance to repeat a run."""
+    path = Path(path)
+    file = path / CONFIG if path.is_dir() else path
+    try:
+        return _parse_config(read_bytes(file, MAX_JSON_BYTES))
+    except (UnsafeFile, StructureError) as error:
+        raise CheckpointError(f"the settings '{file}' cannot be read: {error}") from None
 
 
 def load_training_state(path: str | Path) -> Tree:
@@ -337,8 +347,8 @@ def _read_spec(path: Path, manifest: dict[str, dict[str, Any]]) -> RobotSpec:
     return RobotSpec.from_json(content.decode())
 
 
-def _read_config(path: Path, manifest: dict[str, dict[str, Any]]) -> CheckpointConfig:
-    plain = parse_json(_read_listed(path, CONFIG, manifest, MAX_JSON_BYTES), CONFIG)
+def _parse_config(content: bytes) -> CheckpointConfig:
+    plain = parse_json(content, CONFIG)
     if not isinstance(plain, dict) or plain.pop("schema", None) != SCHEMA:
         raise UnsafeFile(
             f"'{CONFIG}' is not of the format {SCHEMA!r}, which this version reads: use the version of nerd_core that "
@@ -412,5 +422,6 @@ __all__ = [
     "load_training_state",
     "model_card",
     "read",
+    "read_config",
     "save",
 ]

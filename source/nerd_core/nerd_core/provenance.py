@@ -21,21 +21,23 @@ from . import __version__
 
 
 def describe_run(
-    command: Iterable[str] | None = None, seeds: Mapping[str, int] | None = None, data: Iterable[str | Path] = ()
+    command: Iterable[str] | None = None,
+    seeds: Mapping[str, int] | None = None,
+    data: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Plain values that say how something was made, to be stored beside it.
 
     Args:
         command: Words of the command line; by default those of this process.
         seeds: Seeds in use, by name.
-        data: Files that were read; their SHA-256 is taken.
+        data: Digests of what was read, by name.
     """
     words = list(sys.argv if command is None else command)
     words[:1] = [Path(word).name for word in words[:1]]
     return {
         "command": shlex.join(words),
         "seeds": dict(seeds or {}),
-        "data": {Path(path).name: file_digest(path) for path in data},
+        "data": dict(data or {}),
         "versions": versions(),
         "host": host(),
         "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),

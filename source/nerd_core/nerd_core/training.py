@@ -198,6 +198,7 @@ class Run:
         """Sets everything up, or takes it from the last save. The arguments are those of :func:`train`."""
         self.began, self.before = time.monotonic(), 0.0
         self.predictor, self.valid, self.cfg, self.out = predictor, valid, cfg, out
+        self.digests = {"trajectories": data.dataset_hash}
         self.device = predictor.force_scale.device
         self.rank, self.world = join_processes(self.device)
         self.leads = self.rank == 0
@@ -401,7 +402,7 @@ class Run:
         """Writes a checkpoint with the weights that the predictor has now."""
         if self.out is not None:
             results = {"validation": self.history[-1]} if self.history else {}
-            origin = describe_run(seeds={"training": self.cfg.seed})
+            origin = describe_run(seeds={"training": self.cfg.seed}, data=self.digests)
             checkpoint.save(
                 self.out / name, self.predictor, training=self.cfg, provenance=origin, results=results, state=state
             )

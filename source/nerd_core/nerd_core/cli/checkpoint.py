@@ -86,7 +86,9 @@ Command = (
 
 def main(argv: list[str]) -> int:
     """Show, compare, verify and export trained models."""
-    command: Any = tyro.cli(Command, prog="nerd checkpoint", args=argv, description=__doc__)  # type: ignore[call-overload]
+    command: Any = tyro.cli(
+        Command, prog="nerd checkpoint", args=argv, description=(__doc__ or "").replace(".. code-block:: bash\n\n", "")
+    )  # type: ignore[call-overload]
     return {Info: _info, Diff: _diff, Verify: _verify, Export: _export}[type(command)](command)
 
 

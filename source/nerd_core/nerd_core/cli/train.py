@@ -1,0 +1,250 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""``nerd train``: fit a model to a dataset of trajectories.
+
+.. code-block:: bash
+
+    nerd train data/cartpole --preset residual --minutes 5 --out runs/cartpole
+    nerd train data/ant --preset small --minutes 60 --batch 512 --rollout.weight 0.5 --out runs/ant
+    nerd train data/ant --out runs/ant --resume                       # go on after an interruption
+    nerd train data/ant --config runs/ant/best --out runs/ant-again   # the same settings once more
+    nerd train data/ant-rough --start runs/ant/best --minutes 10 --out runs/ant-rough
+    torchrun --nproc-per-node 2 -m nerd_core train data/ant --preset paper-384 --minutes 600 --out runs/ant-paper
+
+The settings of the network and of the training stand in the help of the preset: ``nerd train --preset small --help``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import torch
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from .. import checkpoint
+from ..data.dataset import TrajectoryDataset
+from ..models import MlpCfg, ModelCfg, RecurrentCfg, ResidualMlpCfg, transformer_cfg
+from ..predictor import Predictor, PredictorCfg
+from ..serialization import from_plain
+from ..training import BEST, LAST, TrainCfg, TrainingError, TrainResult, train
+
+LOGS = "logs"
+"""Folder of the logs in the folder of a run."""
+
+DEFAULT_MINUTES = 5.0
+"""Budget of a run for which none was given [min]."""
+
+Preset = Literal["residual", "tiny", "small", "paper-192", "paper-384", "mlp", "gru", "lstm"]
+
+
+@dataclass(frozen=True)
+class Train:
+    """What ``nerd train`` is told."""
+
+    data: tyro.conf.Positional[Path]
+    """Folder of a dataset. Its trajectories are split into training and validation by their hash."""
+    out: Path
+    """Folder of the run: checkpoints ``best`` and ``last``, logs."""
+    preset: Preset = "residual"
+    """Kind and size of the network, with settings of the training that suit it."""
+    config: Path | None = None
+    """Settings of an earlier run: a ``config.json`` or the checkpoint that holds it. Instead of a preset."""
+    start: Path | None = None
+    """Checkpoint whose weights and normalisers to start from, to fine-tune it. Instead of a preset."""
+    resume: bool = False
+    """Go on with the run in ``out`` from its last save, with its settings."""
+    overwrite: bool = False
+    """Replace the checkpoints and logs of an earlier run in ``out``."""
+    device: str = "auto"
+    """Where to train; ``auto`` takes a GPU if there is one."""
+    recorded_contacts: bool = False
+    """Train on the contacts that were recorded, instead of computing them from states and ground."""
+    predictor: Annotated[PredictorCfg, tyro.conf.arg(name=""), tyro.conf.AvoidSubcommands] = field(
+        default_factory=PredictorCfg
+    )
+    """The model."""
+    training: Annotated[TrainCfg, tyro.conf.arg(name="")] = field(
+        default_factory=lambda: TrainCfg(minutes=DEFAULT_MINUTES)
+    )
+    """The training."""
+
+
+def main(argv: list[str]) -> int:
+    """Fit a model to a dataset of trajectories."""
+    command = parse(argv)
+    leads = os.environ.get("RANK", "0") == "0"
+    if leads:
+        prepare_folder(command)
+    data = TrajectoryDataset.open(
+        command.data, contacts=command.recorded_contacts, body_force=command.predictor.force_head
+    )
+    predictor = make_predictor(command, data).to(choose_device(command.device))
+    parts = data.split("train"), data.split("valid")
+    if leads:
+        _announce(command, predictor, *parts)
+    result = train(predictor, *parts, command.training, command.out, resume=command.resume, quiet=not leads)
+    if leads:
+        _report(command, result)
+    return 0
+
+
+def parse(argv: Sequence[str]) -> Train:
+    """Reads the command line. Presets, ``--config``, ``--start`` and ``--resume`` set the defaults of all else.
+
+    Args:
+        argv: Words after ``nerd train``.
+    """
+    first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    first.add_argument("--preset", default="residual")
+    for name in ("--config", "--start", "--out"):
+        first.add_argument(name, type=Path)
+    for name in ("--minutes", "--updates"):
+        first.add_argument(name)
+    first.add_argument("--resume", action="store_true")
+    try:
+        early, _ = first.parse_known_args(argv)
+    except argparse.ArgumentError:
+        early = first.parse_args([])  # tyro explains it better, below
+    predictor, training = _defaults(early)
+    if early.updates is not None and early.minutes is None:
+        training = replace(training, updates=training.updates or 1, minutes=None)
+    elif early.minutes is not None and early.updates is None:
+        training = replace(training, minutes=DEFAULT_MINUTES, updates=None)
+    default: Any = Train(data=tyro.MISSING, out=tyro.MISSING, predictor=predictor, training=training)
+    return tyro.cli(
+        Train,
+        prog="nerd train",
+        args=list(argv),
+        default=default,
+        description=(__doc__ or "").replace(".. code-block:: bash\n\n", ""),
+    )
+
+
+def preset_settings(name: str) -> tuple[PredictorCfg, TrainCfg]:
+    """Network and training of a preset.
+
+    Args:
+        name: One of :data:`Preset`.
+    """
+    training = TrainCfg(minutes=DEFAULT_MINUTES)
+    if name in ("tiny", "small", "paper-192", "paper-384"):
+        model: ModelCfg = transformer_cfg(name)
+        # Windows of three times the network's own: most tokens then see a full one.
+        training = replace(training, length=30, batch=256, optimiser=replace(training.optimiser, lr=3.0e-3))
+    elif name in ("gru", "lstm"):
+        model = RecurrentCfg(cell="gru" if name == "gru" else "lstm")
+        training = replace(training, length=30, batch=256, optimiser=replace(training.optimiser, lr=3.0e-3))
+    elif name in ("residual", "mlp"):
+        model = ResidualMlpCfg() if name == "residual" else MlpCfg()
+    else:
+        raise TrainingError(f"got the preset '{name}', expected one of {', '.join(Preset.__args__)}")
+    return PredictorCfg(model=model), training
+
+
+def prepare_folder(command: Train) -> None:
+    """Makes sure that a run neither mixes with nor destroys an earlier one unless told to.
+
+    Args:
+        command: What the user asked for.
+    """
+    earlier = [command.out / name for name in (LAST, BEST, LOGS) if (command.out / name).exists()]
+    if command.resume and command.overwrite:
+        raise TrainingError("got both --resume and --overwrite, expected one: go on, or start anew")
+    if command.resume:
+        if not (command.out / LAST).exists():
+            raise TrainingError(f"there is no run to resume in '{command.out}': it holds no '{LAST}'")
+    elif command.overwrite:
+        for path in earlier:
+            shutil.rmtree(path)
+    elif earlier:
+        raise TrainingError(
+            f"'{command.out}' holds an earlier run ({', '.join(path.name for path in earlier)}): "
+            "--resume goes on with it, --overwrite replaces it, or choose another --out"
+        )
+
+
+def make_predictor(command: Train, data: TrajectoryDataset) -> Predictor:
+    """The model to train: fresh weights that depend on the seed alone, or those of a checkpoint.
+
+    Args:
+        command: What the user asked for.
+        data: The dataset, which knows the robot.
+    """
+    source = command.out / LAST if command.resume else command.start
+    if source is None:
+        torch.manual_seed(command.training.seed)
+        return Predictor(data.spec, command.predictor)
+    predictor = checkpoint.load(source, expected_spec=data.spec)
+    if predictor.cfg != command.predictor:
+        raise TrainingError(
+            f"the model of '{source}' has other settings than asked for: its network is given, leave those options out"
+        )
+    return predictor
+
+
+def choose_device(name: str) -> torch.device:
+    """The device to train on; under torchrun each process takes the GPU of its own number.
+
+    Args:
+        name: A device, or ``auto``.
+    """
+    if name != "auto":
+        return torch.device(name)
+    return torch.device(f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else "cpu")
+
+
+def _defaults(early: argparse.Namespace) -> tuple[PredictorCfg, TrainCfg]:
+    """Settings of model and training before the options are applied."""
+    if early.resume and early.out is not None and (early.out / LAST).exists():
+        return _settings_of(early.out / LAST)
+    if early.config is not None:
+        return _settings_of(early.config)
+    if early.start is not None:
+        return checkpoint.read_config(early.start).predictor, TrainCfg(minutes=DEFAULT_MINUTES)
+    if early.preset not in Preset.__args__:
+        early.preset = "residual"  # tyro explains it better
+    return preset_settings(early.preset)
+
+
+def _settings_of(path: Path) -> tuple[PredictorCfg, TrainCfg]:
+    config = checkpoint.read_config(path)
+    if config.training is None:
+        raise TrainingError(f"'{path}' holds no settings of a training: it can be used, but not repeated")
+    return config.predictor, from_plain(TrainCfg, config.training, f"{path}: training")
+
+
+def _announce(command: Train, predictor: Predictor, data: TrajectoryDataset, valid: TrajectoryDataset) -> None:
+    count = sum(param.numel() for param in predictor.parameters())
+    budget = [f"{command.training.minutes:g} minutes"] if command.training.minutes else []
+    budget += [f"{command.training.updates} updates"] if command.training.updates else []
+    kind = command.predictor.model.kind
+    print(f"{data.spec.name}: {data.transitions:,} transitions to learn from, {valid.transitions:,} held out")
+    print(f"{kind} with {count:,} parameters on {predictor.force_scale.device}, for {' or '.join(budget)}")
+
+
+def _report(command: Train, result: TrainResult) -> None:
+    """Errors on the held-out trajectories, and where the model is."""
+    if result.errors is not None:
+        horizons = [horizon for horizon in command.training.horizons if horizon <= result.errors.steps]
+        rows = result.errors.table(horizons or [result.errors.steps])
+        names = [name for name in next(iter(rows.values())) if not name.startswith("joint/")]
+        print("mean errors over held-out trajectories, open loop:")
+        table = Table()
+        for name in ("steps", *names):
+            table.add_column(name, justify="right")
+        for horizon, values in rows.items():
+            table.add_row(horizon, *(f"{values[name]:.3g}" for name in names))
+        Console().print(table)
+    print(f"{result.updates} updates in {result.minutes:.1f} minutes; the model: {command.out / BEST}")
+
+
+__all__ = ["Train", "main", "parse", "preset_settings"]
