@@ -149,3 +149,14 @@ def test_robots_have_the_papers_collision_shapes(folder: Path):
         **{f"{leg}_THIGH": ("Capsule",) for leg in legs},
         **{f"{leg}_FOOT": ("Sphere",) for leg in legs},
     }
+
+
+def test_table_of_the_manual_is_current(
+    repo_root: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """The table in docs/assets.md is what `nerd assets list --markdown` prints."""
+    if any(expected_hashes()[asset.name]["versions"] != versions(asset) for asset in ASSETS):
+        pytest.skip("other versions of the source packages are installed than the table is for")
+    monkeypatch.setenv("NERD_ASSETS_DIR", str(folder))
+    cli.main(["list", "--markdown"])
+    assert capsys.readouterr().out in (repo_root / "docs" / "assets.md").read_text()

@@ -33,6 +33,7 @@ def main(argv: list[str] | None = None) -> int:
     building.add_argument("--quiet", action="store_true", help="say nothing when there was nothing to do")
     building.set_defaults(run=_build)
     listing = commands.add_parser("list", help="show every asset, its source, licence and size")
+    listing.add_argument("--markdown", action="store_true", help="as the table of docs/assets.md")
     listing.set_defaults(run=_list)
     checking = commands.add_parser("check", help="compare every file with what it must contain")
     checking.add_argument("names", nargs="*", metavar="NAME", help="assets to check (default: all)")
@@ -62,34 +63,34 @@ def _build(arguments: argparse.Namespace) -> int:
 
 def _list(arguments: argparse.Namespace) -> int:
     """Show the table."""
-    from .readback import measure  # needs pxr
-
-    rows = [("name", "bodies", "joints", "mass [kg]", "licence", "sha256", "file", "source")]
-    for asset in ASSETS:
-        path = assets_dir() / asset.path
-        if not path.is_file():
-            rows.append((asset.name, "-", "-", "-", asset.licence, "not built", asset.path, asset.source))
-            continue
-        found = measure(path)
-        note = file_hash(path)[:12] + ("" if is_current(asset) else " (out of date)")
-        mass = f"{found.mass:.4g}" if found.bodies else "-"
-        rows.append(
-            (
-                asset.name,
-                str(len(found.bodies)),
-                str(len(found.joints)),
-                mass,
-                asset.licence,
-                note,
-                asset.path,
-                asset.source,
-            )
-        )
+    rows = table()
+    if arguments.markdown:
+        rows.insert(1, ("---",) * len(rows[0]))
+        for row in rows:
+            print(f"| {' | '.join(row)} |")
+        return 0
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
     print(f"\nin {assets_dir()}")
     return 0
+
+
+def table() -> list[tuple[str, ...]]:
+    """Return the rows of the table of assets, the head first."""
+    from .readback import measure  # needs pxr
+
+    rows = [("name", "bodies", "joints", "mass [kg]", "licence", "sha256", "file", "source")]
+    for asset in ASSETS:
+        path = assets_dir() / asset.path
+        numbers, note = ("-", "-", "-"), "not built"
+        if path.is_file():
+            found = measure(path)
+            note = file_hash(path)[:12] + ("" if is_current(asset) else " (out of date)")
+            if found.bodies:
+                numbers = (str(len(found.bodies)), str(len(found.joints)), f"{found.mass:.4g}")
+        rows.append((asset.name, *numbers, asset.licence, note, asset.path, asset.source))
+    return rows
 
 
 def _check(arguments: argparse.Namespace) -> int:
