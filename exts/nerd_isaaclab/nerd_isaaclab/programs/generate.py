@@ -33,7 +33,7 @@ from nerd_core.data.manifest import write_manifest
 from nerd_core.serialization import to_plain
 
 from ..collect.collect_cfg import CollectCfg
-from ..collect.excitation import DEFAULT_SHARES, check_shares
+from ..collect.excitation import DEFAULT_SHARES, ExcitationError, check_shares
 from ..collect.initial_states import InitialStateCfg
 from .task_ids import check_task
 
@@ -59,8 +59,8 @@ class Generate:
     """Processes, each with an engine and a shard of its own."""
     seed: int = 0
     """Seed of everything that is drawn."""
-    shares: dict[str, float] = field(default_factory=lambda: dict(DEFAULT_SHARES))
-    """Share of trajectories by kind of excitation: random held ou spline pd zero."""
+    shares: tuple[str, ...] = tuple(f"{kind}={share:g}" for kind, share in DEFAULT_SHARES.items())
+    """Share of trajectories by kind of excitation: random, held, ou, spline, pd, zero."""
     initial: Literal["wide", "task"] = "wide"
     """First states: drawn from wide ranges, or as the task resets its robot."""
     ranges: InitialStateCfg = field(default_factory=InitialStateCfg)
@@ -85,7 +85,7 @@ def main(argv: list[str]) -> int:
     """
     args = tyro.cli(Generate, args=argv, prog="nerd generate", description=__doc__)
     check_task(args.task)
-    args.shares = check_shares(args.shares)
+    check_shares(read_shares(args.shares))
     for name in ("transitions", "steps", "num_envs", "workers"):
         if getattr(args, name) < 1:
             raise ValueError(f"got --{name.replace('_', '-')} {getattr(args, name)}, expected at least 1")
@@ -208,10 +208,27 @@ def _report(workers: list[_Worker], out: Path, seconds: float) -> None:
     Console().print(table)
 
 
+def read_shares(words: tuple[str, ...]) -> dict[str, float]:
+    """Shares from words like ``random=0.5``.
+
+    Raises:
+        ExcitationError: A word is not of that form.
+    """
+    shares = {}
+    for word in words:
+        kind, _, share = word.partition("=")
+        try:
+            shares[kind] = float(share)
+        except ValueError:
+            raise ExcitationError(f"got the share '{word}', expected KIND=NUMBER, for instance random=0.5") from None
+    return shares
+
+
 def _collect_cfg(args: Generate) -> dict:
     """The part of the arguments that a worker's configuration holds."""
     names = {item.name for item in fields(CollectCfg)}
-    return {name: to_plain(value) for name, value in vars(args).items() if name in names}
+    same = {name: to_plain(value) for name, value in vars(args).items() if name in names}
+    return same | {"shares": check_shares(read_shares(args.shares))}
 
 
 def _device(name: str) -> str:
