@@ -16,7 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from .frames import quat_conjugate, quat_mul, rotation_matrix
+from .frames import quat_conjugate, quat_mul, quat_normalize, rotation_matrix
 from .spec import Body, Joint, RobotSpec
 
 
@@ -79,7 +79,7 @@ class ForwardKinematics(nn.Module):
         for name, shape in shapes.items():
             stacked = torch.stack([part[name] for part in parts]) if parts else torch.zeros(0, *shape)
             constants[name] = stacked.float().unsqueeze(-1)
-        root_quat, root_pos = _tensor(spec.root_quat), _tensor(spec.root_pos)
+        root_quat, root_pos = quat_normalize(_tensor(spec.root_quat)), _tensor(spec.root_pos)
         constants["_root"] = torch.cat((rotation_matrix(root_quat), root_pos[:, None]), -1).float()[None, :, :, None]
         constants["_root_quat"] = root_quat.float()[None, :, None]
         for name, value in constants.items():
@@ -197,7 +197,8 @@ def _local_transform(body: Body, joint: Joint | None) -> dict[str, Tensor]:
     across = torch.linalg.cross(axis.expand(3, 3), torch.eye(3, dtype=torch.double)).T
     slide = torch.zeros(3, 4, dtype=torch.double)
     slide[:, 3] = 0.0 if turning else before @ axis
-    quat_before, quat_after = _tensor(body.parent_quat), quat_conjugate(_tensor(body.child_quat))
+    quat_before = quat_normalize(_tensor(body.parent_quat))
+    quat_after = quat_conjugate(quat_normalize(_tensor(body.child_quat)))
     pure = torch.cat((axis, axis.new_zeros(1)))
     return {
         "_constant": before @ along @ after + at_parent,

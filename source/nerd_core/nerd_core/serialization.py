@@ -11,12 +11,12 @@ Infinities, which JSON does not have, are written as the strings ``"inf"`` and `
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import types
 import typing
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
-T = TypeVar("T")
 
 _WORDS = {"inf": math.inf, "-inf": -math.inf}
 
@@ -44,7 +44,7 @@ def to_plain(value: Any) -> Any:
     raise StructureError(f"a {type(value).__name__} cannot be stored")
 
 
-def from_plain(kind: type[T], plain: Any, path: str = "") -> T:
+def from_plain[T](kind: type[T], plain: Any, path: str = "") -> T:
     """Builds ``kind`` (a dataclass, possibly nested) from plain JSON values.
 
     Args:
@@ -106,7 +106,7 @@ def _build_dataclass(kind: Any, plain: Any, path: str) -> Any:
     ]
     if missing:
         raise StructureError(f"{where}: the keys {missing} are missing")
-    hints = typing.get_type_hints(kind)
+    hints = _hints(kind)
     values = {name: _build(hints[name], item, f"{path}.{name}" if path else name) for name, item in plain.items()}
     try:
         return kind(**values)
@@ -114,6 +114,12 @@ def _build_dataclass(kind: Any, plain: Any, path: str) -> Any:
         raise
     except ValueError as error:
         raise StructureError(str(error)) from None
+
+
+@functools.cache
+def _hints(kind: Any) -> dict[str, Any]:
+    """Types of the fields of a dataclass. Evaluating them takes far longer than building one."""
+    return typing.get_type_hints(kind)
 
 
 def _build_union(members: tuple[Any, ...], plain: Any, path: str) -> Any:
@@ -138,7 +144,9 @@ def _build_tuple(members: tuple[Any, ...], plain: Any, path: str) -> tuple:
         return tuple(_build(members[0], item, f"{path}[{i}]") for i, item in enumerate(plain))
     if len(plain) != len(members):
         raise StructureError(f"{where}: got {len(plain)} items, expected {len(members)}")
-    return tuple(_build(member, item, f"{path}[{i}]") for i, (member, item) in enumerate(zip(members, plain, strict=True)))
+    return tuple(
+        _build(member, item, f"{path}[{i}]") for i, (member, item) in enumerate(zip(members, plain, strict=True))
+    )
 
 
 def _finite(number: int | float) -> bool:

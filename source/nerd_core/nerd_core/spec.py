@@ -16,6 +16,7 @@ import functools
 import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -84,7 +85,9 @@ class Joint:
         if self.kind not in get_args(JointKind):
             raise SpecError(f"joint '{self.name}': got kind '{self.kind}', expected one of {get_args(JointKind)}")
         if not self.lower <= self.upper:
-            raise SpecError(f"joint '{self.name}': got the limits [{self.lower}, {self.upper}], expected lower <= upper")
+            raise SpecError(
+                f"joint '{self.name}': got the limits [{self.lower}, {self.upper}], expected lower <= upper"
+            )
         if self.wraps and self.kind != "revolute":
             raise SpecError(f"joint '{self.name}': only a revolute joint can wrap, this one is {self.kind}")
 
@@ -370,33 +373,38 @@ def _show(value: Any) -> str:
 
 def _check(spec: RobotSpec) -> None:
     """Raises :class:`SpecError` where a specification contradicts itself."""
+    joint_names = set(spec.joint_names)
     for label, names in (("joint", spec.joint_names), ("body", spec.body_names)):
-        twice = sorted({name for name in names if names.count(name) > 1})
+        twice = sorted(name for name, count in Counter(names).items() if count > 1)
         if twice:
             raise SpecError(f"robot '{spec.name}': {label} names must be unique, got {twice} more than once")
     if not spec.bodies:
         raise SpecError(f"robot '{spec.name}': got no bodies, expected at least the root")
     if spec.bodies[0].parent is not None:
         raise SpecError(f"robot '{spec.name}': the first body '{spec.bodies[0].name}' must be the root (no parent)")
+    if spec.bodies[0].joint is not None:
+        raise SpecError(f"robot '{spec.name}': got the joint '{spec.bodies[0].joint}' at the root, expected none there")
     seen: set[str] = set()
     used: list[str] = []
     for body in spec.bodies:
         if body.parent is None and seen:
-            raise SpecError(f"robot '{spec.name}': body '{body.name}' has no parent, but only the first may be the root")
+            raise SpecError(
+                f"robot '{spec.name}': body '{body.name}' has no parent, but only the first may be the root"
+            )
         if body.parent is not None and body.parent not in seen:
             raise SpecError(f"robot '{spec.name}': the parent '{body.parent}' of body '{body.name}' must precede it")
         if body.joint is not None:
-            if body.joint not in spec.joint_names:
+            if body.joint not in joint_names:
                 raise SpecError(f"robot '{spec.name}': body '{body.name}' hangs from the unknown joint '{body.joint}'")
             used.append(body.joint)
         seen.add(body.name)
-    if sorted(used) != sorted(spec.joint_names):
-        raise SpecError(
-            f"robot '{spec.name}': each joint must carry exactly one body; got the joints {sorted(used)} on bodies "
-            f"and the joints {sorted(spec.joint_names)} in the list"
-        )
+    carried = Counter(used)
+    wrong = [f"{carried[name]} on '{name}'" for name in spec.joint_names if carried[name] != 1]
+    if wrong:
+        shown = ", ".join(wrong[:8]) + (f" and {len(wrong) - 8} more" if len(wrong) > 8 else "")
+        raise SpecError(f"robot '{spec.name}': each joint must carry exactly one body, got {shown}")
     for control in spec.controls:
-        if control.joint not in spec.joint_names:
+        if control.joint not in joint_names:
             raise SpecError(f"robot '{spec.name}': a control channel acts on the unknown joint '{control.joint}'")
         if control.kind not in get_args(ControlKind):
             raise SpecError(
@@ -412,10 +420,31 @@ def _check(spec: RobotSpec) -> None:
             raise SpecError(f"robot '{spec.name}': got slot shape '{slot.shape}', expected {get_args(SlotShape)}")
         if not (math.isfinite(slot.radius) and slot.radius >= 0.0):
             raise SpecError(f"robot '{spec.name}': got slot radius {slot.radius}, expected a finite number >= 0")
+        _check_vector(spec, f"point of a slot on '{slot.body}'", slot.point)
+    for joint in spec.joints:
+        _check_vector(spec, f"axis of joint '{joint.name}'", joint.axis, unit=True)
+    for body in spec.bodies:
+        _check_vector(spec, f"parent_pos of body '{body.name}'", body.parent_pos)
+        _check_vector(spec, f"child_pos of body '{body.name}'", body.child_pos)
+        _check_vector(spec, f"parent_quat of body '{body.name}'", body.parent_quat, unit=True)
+        _check_vector(spec, f"child_quat of body '{body.name}'", body.child_quat, unit=True)
+    _check_vector(spec, "root_pos", spec.root_pos)
+    _check_vector(spec, "root_quat", spec.root_quat, unit=True)
+    _check_vector(spec, "gravity", spec.gravity)
     if not (math.isfinite(spec.physics_dt) and spec.physics_dt > 0.0):
         raise SpecError(f"robot '{spec.name}': got physics_dt {spec.physics_dt}, expected a positive number of seconds")
     if spec.decimation < 1:
         raise SpecError(f"robot '{spec.name}': got decimation {spec.decimation}, expected at least 1")
+
+
+def _check_vector(spec: RobotSpec, what: str, values: tuple[float, ...], unit: bool = False) -> None:
+    """Raises :class:`SpecError` unless all numbers are finite and, where asked for, of length one."""
+    if not all(math.isfinite(value) for value in values):
+        raise SpecError(f"robot '{spec.name}': got {values} as {what}, expected finite numbers")
+    if unit and not abs(math.hypot(*values) - 1.0) < 1e-3:
+        raise SpecError(
+            f"robot '{spec.name}': got {values} of length {math.hypot(*values):.6g} as {what}, expected length 1"
+        )
 
 
 __all__ = [

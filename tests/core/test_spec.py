@@ -1,0 +1,228 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""The robot specification."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import subprocess
+import sys
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nerd_core.spec import (
+    Body,
+    ContactSlot,
+    Control,
+    Guard,
+    Joint,
+    RobotSpec,
+    SpecError,
+    SpecMismatch,
+    diff_specs,
+    require_same_spec,
+)
+from support.robots import ant, cartpole, random_tree
+
+
+@settings(deadline=None, max_examples=25)
+@given(seed=st.integers(0, 1000), floating=st.booleans())
+def test_json_round_trip(seed, floating):
+    """A specification that was written and read is equal, and has the same hash."""
+    spec = random_tree(seed, 10, floating)
+    again = RobotSpec.from_json(spec.to_json())
+    assert again == spec and again.content_hash == spec.content_hash and not diff_specs(again, spec)
+
+
+def test_file_round_trip(tmp_path):
+    """Files work like texts; one that is missing, binary or cut off is a clear error."""
+    path = tmp_path / "spec.json"
+    ant().save(path)
+    assert RobotSpec.load(path) == ant()
+    for content in (b"\xff\xfe\x00", b"", path.read_bytes()[:500], b"[" * 100_000, b"[1]", b"{}"):
+        path.write_bytes(content)
+        with pytest.raises(SpecError):
+            RobotSpec.load(path)
+    with pytest.raises(SpecError, match="cannot read"):
+        RobotSpec.load(tmp_path / "nothing.json")
+
+
+def test_layout_names_every_column_once():
+    """The slices of a state follow each other without gaps; a fixed base has empty ones for its root."""
+    for spec, dim in ((ant(), 29), (cartpole(), 4)):
+        at = spec.state
+        slices = (at.root_pos, at.root_quat, at.joint_pos, at.root_lin_vel, at.root_ang_vel, at.joint_vel)
+        assert [s.start for s in slices] == [0, *(s.stop for s in slices[:-1])] and slices[-1].stop == at.dim == dim
+    assert cartpole().state.root_quat == slice(0, 0)
+    assert ant().control_dt == pytest.approx(1 / 60)
+
+
+def test_a_joint_wraps_beyond_a_full_turn():
+    """By default a hinge wraps when its range exceeds a turn, and never a slide; it can be said explicitly."""
+    turn = 2 * math.pi
+    axis = (0.0, 0.0, 1.0)
+    assert Joint("a", "revolute", axis).wraps and not Joint("a", "prismatic", axis).wraps
+    assert not Joint("a", "revolute", axis, -math.pi, math.pi).wraps
+    assert Joint("a", "revolute", axis, -turn, turn).wraps
+    assert Joint("a", "revolute", axis, -1.0, 1.0, wraps=True).wraps
+    assert not Joint("a", "revolute", axis, wraps=False).wraps
+    with pytest.raises(SpecError, match="only a revolute joint can wrap"):
+        Joint("a", "prismatic", axis, wraps=True)
+
+
+def _meaning_changes() -> list[Any]:
+    """One change to each field, at every depth, that changes what a tensor means."""
+    spec = ant()
+    first_joint, last_body, slot = spec.joints[0], spec.bodies[-1], spec.slots[3]
+    replace = dataclasses.replace
+    joints = [
+        replace(first_joint, lower=-0.6),
+        replace(first_joint, wraps=True),
+        replace(first_joint, axis=(0.0, 1.0, 0.0)),
+    ]
+    bodies = [replace(last_body, parent_pos=(0.1, 0.1, 0.1)), replace(last_body, child_quat=(1.0, 0.0, 0.0, 0.0))]
+    slots = [replace(slot, radius=0.09), replace(slot, point=(0.0, 0.0, 0.0)), replace(slot, body="torso")]
+    return [
+        *(replace(spec, joints=(joint, *spec.joints[1:])) for joint in joints),
+        *(replace(spec, bodies=(*spec.bodies[:-1], body)) for body in bodies),
+        *(replace(spec, slots=(*spec.slots[:5], slot, *spec.slots[6:])) for slot in slots),
+        replace(spec, joints=spec.joints[::-1]),
+        replace(spec, controls=spec.controls[::-1]),
+        replace(spec, controls=(Control("hip_0", "position"), *spec.controls[1:])),
+        replace(spec, slots=spec.slots[:-1]),
+        replace(spec, physics_dt=1 / 60),
+        replace(spec, decimation=4),
+        replace(spec, gravity=(0.0, 0.0, -1.62)),
+        replace(spec, floating_base=False),
+        replace(spec, asset_hash="abc"),
+        replace(spec, name="bee"),
+    ]
+
+
+@pytest.mark.parametrize("changed", _meaning_changes())
+def test_every_change_of_meaning_changes_the_hash_and_is_named(changed):
+    """A change of anything that fixes a tensor's meaning gives another hash, and a difference in words."""
+    assert changed.content_hash != ant().content_hash
+    assert diff_specs(changed, ant())
+    with pytest.raises(SpecMismatch, match="made for another robot specification"):
+        require_same_spec(changed, ant(), "the checkpoint")
+
+
+def test_the_guard_does_not_change_the_meaning():
+    """Bounds of a sane state can be set anew without making data or weights foreign."""
+    other = dataclasses.replace(ant(), guard=Guard(max_lin_vel=5.0))
+    assert other.content_hash == ant().content_hash
+    require_same_spec(other, ant(), "the checkpoint")
+
+
+def test_the_difference_can_be_read():
+    """The difference names the place, what was got and what was expected."""
+    changed = _meaning_changes()
+    assert diff_specs(changed[0], ant()) == ["joints['hip_0'].lower: got -0.6, expected -0.7"]
+    assert "joints: got the order" in diff_specs(dataclasses.replace(ant(), joints=ant().joints[::-1]), ant())[0]
+    assert diff_specs(dataclasses.replace(ant(), slots=ant().slots[:-1]), ant()) == ["slots: got 24, expected 25"]
+    lines = diff_specs(cartpole(), ant())
+    assert "joints: 'hip_0' is missing" in lines and "joints: 'slide' was not expected" in lines
+    with pytest.raises(SpecMismatch, match=r"\.\.\. and \d+ more"):
+        require_same_spec(cartpole(), ant(), "the data")
+
+
+def test_the_hash_is_the_same_in_another_process():
+    """The hash depends on the content alone, not on the process, and 1 and 1.0 are the same number."""
+    code = "import sys; from nerd_core.spec import RobotSpec; print(RobotSpec.from_json(sys.stdin.read()).content_hash)"
+    out = subprocess.run(
+        [sys.executable, "-c", code], input=ant().to_json(), capture_output=True, text=True, check=True
+    )
+    assert out.stdout.strip() == ant().content_hash
+    whole = dataclasses.replace(ant(), gravity=(0, 0, -10))
+    assert whole.content_hash == dataclasses.replace(ant(), gravity=(-0.0, 0.0, -10.0)).content_hash
+
+
+def _one(**changes: Any) -> RobotSpec:
+    """A cart-pole with some fields replaced."""
+    return dataclasses.replace(cartpole(), **changes)
+
+
+RAIL, CART, POLE = cartpole().bodies
+SLIDE, HINGE = cartpole().joints
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"bodies": ()}, "got no bodies"),
+        ({"bodies": (CART, RAIL, POLE)}, "must be the root"),
+        ({"bodies": (RAIL, POLE, CART)}, "the parent 'cart' of body 'pole' must precede it"),
+        ({"bodies": (RAIL, CART, POLE, Body("moon"))}, "only the first may be the root"),
+        ({"bodies": (RAIL, CART)}, "each joint must carry exactly one body"),
+        ({"bodies": (RAIL, CART, POLE, Body("twin", "cart", "hinge"))}, "each joint must carry exactly one body"),
+        ({"bodies": (RAIL, CART, Body("pole", "cart", "knee"))}, "unknown joint 'knee'"),
+        ({"bodies": (Body("rail", joint="slide"), CART, POLE)}, "got the joint 'slide' at the root"),
+        ({"bodies": (RAIL, CART, POLE, Body("pole", "cart"))}, r"body names must be unique, got \['pole'\]"),
+        ({"joints": (SLIDE, SLIDE, HINGE)}, r"joint names must be unique, got \['slide'\]"),
+        ({"joints": (SLIDE, dataclasses.replace(HINGE, axis=(0.0, 2.0, 0.0)))}, "length 2 as axis of joint 'hinge'"),
+        ({"joints": (SLIDE, dataclasses.replace(HINGE, axis=(0.0, math.inf, 0.0)))}, "expected finite numbers"),
+        ({"bodies": (RAIL, CART, dataclasses.replace(POLE, child_quat=(0.0,) * 4))}, "child_quat of body 'pole'"),
+        ({"controls": (Control("knee", "effort"),)}, "acts on the unknown joint 'knee'"),
+        ({"controls": (Control("slide", "effort"),) * 2}, "listed twice"),
+        ({"controls": (Control("slide", "force"),)}, "has kind 'force', expected one of"),  # type: ignore[arg-type]
+        ({"slots": (ContactSlot("wing", (0.0, 0.0, 0.0), 0.1, "sphere"),)}, "unknown body 'wing'"),
+        ({"slots": (ContactSlot("pole", (0.0, 0.0, 0.0), -0.1, "sphere"),)}, "got slot radius -0.1"),
+        ({"slots": (ContactSlot("pole", (0.0, math.nan, 0.0), 0.1, "sphere"),)}, "point of a slot on 'pole'"),
+        ({"gravity": (0.0, 0.0, math.nan)}, "as gravity"),
+        ({"root_quat": (0.0, 0.0, 0.0, 0.5)}, "as root_quat, expected length 1"),
+        ({"physics_dt": 0.0}, "got physics_dt 0.0"),
+        ({"decimation": 0}, "got decimation 0"),
+    ],
+)
+def test_contradictions_are_refused(changes, message):
+    """A specification that contradicts itself is refused with what was got and what was expected."""
+    with pytest.raises(SpecError, match=message):
+        _one(**changes)
+
+
+def test_joints_that_cannot_be_are_refused():
+    """Unknown kinds and limits in the wrong order are refused."""
+    with pytest.raises(SpecError, match="got kind 'ball'"):
+        Joint("a", "ball", (0.0, 0.0, 1.0))  # type: ignore[arg-type]
+    with pytest.raises(SpecError, match="expected lower <= upper"):
+        Joint("a", "revolute", (0.0, 0.0, 1.0), 1.0, -1.0)
+
+
+def test_another_version_is_named():
+    """A file of another schema says which one it has and which one is read."""
+    plain = json.loads(ant().to_json())
+    plain["schema"] = "nerd.robot_spec/9"
+    with pytest.raises(SpecError, match="'nerd.robot_spec/9', this version reads 'nerd.robot_spec/1'"):
+        RobotSpec.from_json(json.dumps(plain))
+
+
+def test_a_huge_file_is_refused_in_good_time():
+    """Checking takes time in proportion to the file, and the message stays short: 50,000 joints without bodies."""
+    joint = {"name": "", "kind": "revolute", "axis": [0.0, 0.0, 1.0]}
+    plain = json.loads(cartpole().to_json())
+    plain["bodies"], plain["controls"] = plain["bodies"][:1], []
+    plain["joints"] = [{**joint, "name": f"j{i}"} for i in range(50_000)]
+    start = time.process_time()
+    with pytest.raises(SpecError, match="0 on 'j0', .* and 49992 more"):
+        RobotSpec.from_json(json.dumps(plain))
+    assert time.process_time() - start < 5.0
+
+
+@settings(deadline=None, max_examples=200)
+@given(position=st.integers(0, 10**6), byte=st.integers(0, 255))
+def test_a_flipped_byte_never_crashes(position, byte):
+    """A file with any one byte changed is either read or refused with our own error."""
+    content = bytearray(cartpole().to_json().encode())
+    content[position % len(content)] = byte
+    try:
+        RobotSpec.from_json(content.decode("utf-8", errors="replace"))
+    except SpecError as error:
+        assert str(error)
