@@ -82,8 +82,9 @@ class NeuralDynamics:
                 CPU and Triton on a GPU; without them a warning is given and the step runs uncompiled. Every number of
                 environments is compiled for itself.
         """
-        self.device = torch.device(device) if device is not None else predictor.force_scale.device
-        self.predictor = predictor.to(self.device)
+        own = predictor.force_scale.device
+        self.device = torch.device(device) if device is not None else own
+        self.predictor = predictor if own == self.device else predictor.to(self.device)
         self.spec = predictor.spec
         self.ground = None if ground is None else ground.to(self.device)
         self.guard = StateGuard(self.spec).to(self.device)
