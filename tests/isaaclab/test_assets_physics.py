@@ -49,9 +49,10 @@ ACTORS = {
     "wide_pendulum": (robots.DOUBLE_PENDULUM_CFG, 20.0),
     "cartpole": (robots.CARTPOLE_CFG, 20.0),
     "franka": (robots.FRANKA_CFG, 0.0),
+    "gripper": (robots.FRANKA_CFG, 20.0),
 }
 CUBES = [name for name in ACTORS if name.endswith("cube")]
-SWINGING = ["slow_pendulum", "wide_pendulum", "cartpole", "franka"]
+MOVING = ["slow_pendulum", "wide_pendulum", "cartpole", "franka", "gripper"]
 SPACING = 12.0
 BUMPY_AT = (list(ACTORS).index("bumpy_cube") * SPACING, 0.0, 1.0)
 FALL_STEPS, STEPS = 480, 2240
@@ -108,6 +109,9 @@ def run() -> Iterator[Run]:
             for place, (name, (cfg, height)) in enumerate(ACTORS.items()):
                 own = replace(cfg, prim_path=f"/World/{name}")
                 own.init_state.pos = (place * SPACING, 0.0, height)
+                if name == "gripper":
+                    own.actuators["hand"].stiffness = {"panda_finger_joint1": 2000.0, "panda_finger_joint2": 0.0}
+                    own.actuators["hand"].damping = {"panda_finger_joint1": 100.0, "panda_finger_joint2": 0.0}
                 actors[name] = RigidObject(own) if name in CUBES else Articulation(own)
             sim.reset()
             for name, actor in actors.items():
@@ -115,6 +119,8 @@ def run() -> Iterator[Run]:
                 if name not in CUBES:
                     position, velocity = _start(name, actor)
                     actor.write_joint_state_to_sim(position, velocity)
+                    if name == "gripper":
+                        position[0, actor.joint_names.index("panda_finger_joint1")] = 0.01
                     actor.set_joint_position_target(position)
                     actor.write_data_to_sim()
                     recorded.joint_names[name] = list(actor.joint_names)
@@ -127,7 +133,7 @@ def run() -> Iterator[Run]:
             for _ in range(STEPS):
                 for name, actor in actors.items():
                     recorded.root.setdefault(name, []).append(_numpy(actor.data.root_link_pos_w))
-                    if name in SWINGING:
+                    if name in MOVING:
                         recorded.joint_pos.setdefault(name, []).append(_numpy(actor.data.joint_pos))
                         recorded.joint_vel.setdefault(name, []).append(_numpy(actor.data.joint_vel))
                 sim.step(render=False)
@@ -312,6 +318,14 @@ def test_arm_without_gravity_stays(run: Run):
     """The Panda, gravity off and no effort, does not move."""
     q = np.array(run.joint_pos["franka"])
     assert np.abs(q - q[0]).max() < 1e-3
+
+
+def test_right_finger_follows_the_left(run: Run):
+    """With only the left finger driven, to 10 mm, both fingers of the Panda go there."""
+    fingers = [run.joint_names["gripper"].index(f"panda_finger_joint{side}") for side in (1, 2)]
+    q = np.array(run.joint_pos["gripper"])[:, fingers]
+    assert q[0, 1] == pytest.approx(0.04)
+    np.testing.assert_allclose(q[-1], 0.01, atol=5e-4)
 
 
 @pytest.mark.parametrize("name,asset", [("falling_ant", "ant"), ("falling_anymal", "anymal_c"), ("franka", "franka")])

@@ -109,6 +109,20 @@ def test_fallback_also_after_stock_paths_were_made(tmp_path: Path):
     )
 
 
+def test_stale_assets_are_pointed_out(tmp_path: Path):
+    """Assets made from other sources than those installed are named once, with the command that remakes them."""
+    code = """
+        from nerd_isaaclab.assets import build, root
+        build.build(["cube", "ant"])
+        stamp = build.assets_dir() / build.STAMP
+        stamp.write_text(stamp.read_text().replace(build.source_key(build.ASSETS[1]), "0"))
+        root.install_fallback()
+        root.install_fallback()
+        """
+    shown = fresh_python(code, tmp_path, NERD_ASSET_FALLBACK="never")
+    assert shown.count("ant: made from other sources than those installed; run `nerd assets build`") == 1
+
+
 def test_isaaclab_command_loads_us_before_it_reads_the_root(tmp_path: Path):
     """`isaaclab train` imports the entry-point group of tasks before any module that reads the asset root."""
     fresh_python(

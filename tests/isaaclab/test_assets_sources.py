@@ -208,6 +208,8 @@ def test_double_pendulum_and_cube_equal_the_formulas(folder: Path):
         assert found.bodies[name].inertia[1, 1] == pytest.approx(capsule_by_slices(radius, length, 500.0), rel=1e-4)
     assert found.joints["joint_1"].limits == (-math.inf, math.inf)
     np.testing.assert_allclose(found.bodies["lower"].pose[:3, 3], (0, 0, -double_pendulum.LENGTH))
+    text = (folder / find("double_pendulum").path).read_text()
+    assert text.count("physxJoint:armature = 0.1\n") == 2
     block = load(folder, "cube").bodies["cube"]
     assert (block.mass, cube.SIDE) == (pytest.approx(0.37), 0.1048)
     np.testing.assert_allclose(block.inertia, np.eye(3) * 0.37 * 0.1048**2 / 6, rtol=1e-6, atol=1e-12)

@@ -11,6 +11,7 @@ an upgrade rebuilds what it changed and nothing else.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.metadata
 import json
@@ -93,6 +94,11 @@ def is_current(asset: Asset, folder: Path | None = None) -> bool:
     return entry is not None and entry["key"] == source_key(asset) and (folder / asset.path).is_file()
 
 
+def stale() -> list[str]:
+    """Return the names of assets that are there but were made from other sources than those installed."""
+    return [asset.name for asset in ASSETS if asset_path(asset.name).is_file() and not is_current(asset)]
+
+
 def build(names: Iterable[str] = (), folder: Path | None = None, force: bool = False) -> list[Outcome]:
     """Write assets that are missing or out of date.
 
@@ -151,6 +157,7 @@ def _write(path: Path, content: str) -> None:
         raise
 
 
+@functools.cache
 def _sources_digest() -> bytes:
     """Return a hash of the text of the modules that make assets."""
     here = Path(__file__).parent

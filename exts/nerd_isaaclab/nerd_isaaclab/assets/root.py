@@ -29,7 +29,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .build import assets_dir
+from .build import assets_dir, stale
 from .catalogue import ASSETS
 
 logger = logging.getLogger(__name__)
@@ -81,6 +81,8 @@ def install_fallback() -> bool:
             local_root,
             ROOT_VARIABLE,
         )
+    if old := stale():
+        logger.warning("%s: made from other sources than those installed; run `nerd assets build`", ", ".join(old))
     for name in _READERS:
         _replace_everywhere(getattr(stock, name), _wrapped(getattr(stock, name), stock_root, fall_back))
     return fall_back
