@@ -113,7 +113,8 @@ class Soap(torch.optim.Optimizer):
                 outer = _outer(grad, side)
                 state[f"outer{side}"] = outer * (1.0 - beta2)
                 # Largest first. float64: a basis that is not quite orthogonal would stay so.
-                state[f"basis{side}"] = torch.linalg.eigh(outer.double())[1].flip(-1).to(grad.dtype).contiguous()
+                basis = torch.linalg.eigh(outer.double().nan_to_num())[1].flip(-1)
+                state[f"basis{side}"] = basis.to(grad.dtype).contiguous()
             if sides:
                 return None
         for side in sides:

@@ -3,8 +3,8 @@
 
 """A test bed: an analytic cart-pole, integrated with RK4. It exists to test learning and stands for no simulator.
 
-A cart on an endless rail without friction carries a uniform rod on a hinge. The force on the cart is held over a control
-step. Training data are as the paper has them (random states and forces), the evaluation is its passive motion.
+A cart on an endless rail without friction carries a uniform rod on a hinge. The force on the cart is held over a
+control step. Training data are as the paper has them (random states and forces), the evaluation is passive motion.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MAX_FORCE = 1500.0
 
 
 def rates(state: Tensor, force: Tensor) -> Tensor:
-    """Time derivative of the state (position, angle from upright, velocity, rate), shape (..., 4), for a force (...)."""
+    """Time derivative of states (position, angle from upright, velocity, rate), shape (..., 4), for forces (...)."""
     _, angle, velocity, rate = state.unbind(-1)
     sine, cosine, total = angle.sin(), angle.cos(), CART_MASS + ROD_MASS
     push = (force + ROD_MASS * HALF_LENGTH * rate**2 * sine) / total

@@ -1,0 +1,125 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""What training minimises."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from nerd_core.data.dataset import TrajectoryBatch
+from nerd_core.dynamics import rollout
+from nerd_core.grounds import PlaneGround
+from nerd_core.losses import StateScale, one_step_loss, rollout_loss
+from nerd_core.models import ResidualMlpCfg, TransformerCfg
+from nerd_core.predictor import Predictor, PredictorCfg
+from support.robots import ant, random_state
+
+TINY = TransformerCfg(width=16, layers=1, heads=2, window=3)
+
+
+def ant_batch(count: int = 6, length: int = 5) -> TrajectoryBatch:
+    """States near the ground that follow each other for no reason."""
+    spec = ant()
+    state = random_state(spec, count * (length + 1), seed=1).reshape(count, length + 1, -1)
+    state[..., 2] = 0.4
+    plane = torch.tensor([0.0, 0.0, 1.0, 0.0]).repeat(count, 1)
+    return TrajectoryBatch(state, torch.randn(count, length, spec.control_dim), ground=plane)
+
+
+def test_rollout_loss_is_the_error_of_the_rollout():
+    """The multi-step loss of a floating robot on the ground is that of :func:`rollout`, contacts in the loop."""
+    torch.manual_seed(0)
+    batch, spec = ant_batch(), ant()
+    predictor, scale = Predictor(spec, PredictorCfg(model=TINY)), StateScale(spec)
+    scale.update(batch.state[:, :-1], batch.state[:, 1:])
+    scale.finalise()
+    assert batch.ground is not None
+    states = rollout(predictor, batch.state[:, 0], batch.control, PlaneGround.from_vector(batch.ground))
+    expected = torch.stack(
+        [scale.distance(batch.state[:, k], states[:, k]).square().mean() / k**2 for k in range(1, 6)]
+    ).mean()
+    loss = rollout_loss(predictor, batch, 5, scale)
+    torch.testing.assert_close(loss, expected)
+    loss.backward()
+    assert all(param.grad is not None and param.grad.isfinite().all() for param in predictor.parameters())
+
+
+def test_contacts_follow_the_predicted_state():
+    """Moving the ground under a roll-out changes its loss: contacts are asked anew at every step."""
+    torch.manual_seed(0)
+    batch, spec = ant_batch(), ant()
+    predictor, scale = Predictor(spec, PredictorCfg(model=TINY)), StateScale(spec)
+    assert batch.ground is not None
+    lower = TrajectoryBatch(batch.state, batch.control, batch.ground - torch.tensor([0.0, 0.0, 0.0, 0.1]))
+    assert rollout_loss(predictor, batch, 3, scale) != rollout_loss(predictor, lower, 3, scale)
+
+
+def test_a_perfect_prediction_has_no_loss():
+    """With data that the model itself made both losses vanish."""
+    torch.manual_seed(0)
+    spec = ant()
+    predictor, scale = Predictor(spec, PredictorCfg(model=TINY)), StateScale(spec)
+    batch = ant_batch()
+    assert batch.ground is not None
+    states = rollout(predictor, batch.state[:, 0], batch.control, PlaneGround.from_vector(batch.ground)).detach()
+    own = TrajectoryBatch(states, batch.control, batch.ground)
+    assert float(rollout_loss(predictor, own, 5, scale)) < 1e-10
+    assert float(one_step_loss(predictor, own)) < 1e-7
+    assert float(one_step_loss(predictor, batch)) > 1e-3
+
+
+def test_noise_is_undone_by_the_target():
+    """The target of a disturbed state leads to the true next state, so the disturbance is part of it."""
+    torch.manual_seed(0)
+    spec, batch = ant(), ant_batch()
+    predictor, scale = (
+        Predictor(spec, PredictorCfg(model=ResidualMlpCfg(width=8, hidden=8, layers=1))),
+        StateScale(spec),
+    )
+    seen = scale.perturb(batch.state[:, :-1], 0.5, torch.Generator().manual_seed(0))
+    target = predictor.target(seen, batch.state[:, 1:])
+    assert batch.ground is not None
+    contacts = predictor.contacts(seen, PlaneGround.from_vector(batch.ground))
+    change = predictor(seen, batch.control, contacts).change
+    torch.testing.assert_close(one_step_loss(predictor, batch, seen), (change - target).square().mean())
+
+
+def test_perturbation_has_the_size_asked_for():
+    """Noise of size 0.05 moves states by a twentieth of what one step changes, in every coordinate."""
+    spec, batch = ant(), ant_batch(200)
+    scale = StateScale(spec)
+    scale.update(batch.state[:, :-1], batch.state[:, 1:])
+    scale.finalise()
+    moved = scale.perturb(batch.state, 0.05, torch.Generator().manual_seed(0))
+    size = scale.distance(batch.state, moved).square().mean((0, 1)).sqrt()
+    torch.testing.assert_close(size, torch.full_like(size, 0.05), rtol=0.1, atol=0)
+
+
+def test_a_force_head_needs_forces():
+    """Training a force head on data without forces is refused with a reason; with them the head learns."""
+    spec, batch = ant(), ant_batch()
+    predictor = Predictor(spec, PredictorCfg(model=TINY, force_head=True))
+    with pytest.raises(ValueError, match="contact forces"):
+        one_step_loss(predictor, batch)
+    force = torch.ones(6, 5, len(spec.bodies), 3)
+    full = TrajectoryBatch(batch.state, batch.control, batch.ground, body_force=force)
+    contacts = predictor.contacts(batch.state[:, :-1], PlaneGround.from_vector(full.ground))
+    predicted = predictor(batch.state[:, :-1], batch.control, contacts)
+    motion = (predicted.change - predictor.target(batch.state[:, :-1], batch.state[:, 1:])).square().mean()
+    torch.testing.assert_close(one_step_loss(predictor, full), motion + (predicted.force - force).square().mean())
+
+
+def test_ensemble_members_learn_apart():
+    """The loss of an ensemble is the mean of its members' own losses, not that of their mean."""
+    torch.manual_seed(0)
+    spec, batch = ant(), ant_batch()
+    predictor = Predictor(spec, PredictorCfg(model=TINY, ensemble=3))
+    assert batch.ground is not None
+    contacts = predictor.contacts(batch.state[:, :-1], PlaneGround.from_vector(batch.ground))
+    members = predictor(batch.state[:, :-1], batch.control, contacts).members
+    assert members is not None
+    target = predictor.target(batch.state[:, :-1], batch.state[:, 1:])
+    own = torch.stack([(change - target).square().mean() for change in members.change])
+    torch.testing.assert_close(one_step_loss(predictor, batch), own.mean())
