@@ -63,7 +63,7 @@ def test_diff_names_every_difference_and_sets_the_exit_code(saved, tmp_path, cap
     assert capsys.readouterr().out.count("the same") == 3
     torch.manual_seed(0)
     other = Predictor(replace(crawler(), decimation=2), PredictorCfg(model=SMALL))
-    other.model.embed.weight.data *= 2.0
+    other.get_parameter("model.embed.weight").data.mul_(2.0)
     path = checkpoint.save(tmp_path / "second", other, training={"lr": 2e-3})
     assert main(["checkpoint", "diff", str(saved), str(path)]) == 1
     out = capsys.readouterr().out

@@ -58,7 +58,7 @@ def test_the_batch_is_free(exported):
 def test_the_comparison_notices_other_weights_and_a_lost_history(exported):
     """A weight changed by a percent, and a runner that forgets the history, are both told apart."""
     other = make(*FORCES)
-    other.model.embed.weight.data *= 1.01
+    other.get_parameter("model.embed.weight").data.mul_(1.01)
     run = onnx_runner(exported[0] / ONNX)
     assert compare(CachedStep(other), run, steps=20) > 1e-4
 

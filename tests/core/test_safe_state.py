@@ -4,9 +4,13 @@
 """Trees of tensors come back to the last bit, and a damaged one is refused."""
 
 import contextlib
+import itertools
 import math
 import os
 import pickle
+import random
+import signal
+import time
 
 import pytest
 import torch
@@ -100,6 +104,37 @@ def test_a_kill_between_the_renames_keeps_the_old_state(tmp_path):
     assert load_state(tmp_path / "s") == {"step": 1}
     save_state(tmp_path / "s", {"step": 2})
     assert load_state(tmp_path / "s") == {"step": 2}
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_writer_killed_at_any_moment_leaves_a_whole_state(tmp_path):
+    """A process that saves again and again is killed 15 times: each time one of its states is there, whole."""
+    path = tmp_path / "s"
+    save_state(path, {"step": 0, "moments": torch.full((50_000,), 0.0)})
+    rng = random.Random(0)
+    reached = 0
+    for _ in range(15):
+        child = os.fork()
+        if child == 0:
+            try:
+                for step in itertools.count(reached + 1):
+                    save_state(path, {"step": step, "moments": torch.full((50_000,), float(step))})
+            finally:
+                os._exit(1)
+        began = reached
+        while began == reached:
+            with contextlib.suppress(StateError):  # while it is being replaced
+                began = load_state(path)["step"]
+        time.sleep(rng.uniform(0.0, 0.03))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        state = load_state(path)
+        assert bool((state["moments"] == state["step"]).all())
+        assert state["step"] >= reached
+        reached = state["step"]
+    assert reached >= 15
+    save_state(path, {"step": -1})
+    assert os.listdir(tmp_path) == ["s"]
 
 
 @pytest.mark.parametrize("name", [JSON_FILE, TENSOR_FILE])

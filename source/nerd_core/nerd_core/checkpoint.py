@@ -58,7 +58,7 @@ TRAINING = "training"
 REQUIRED = (SPEC, CONFIG, WEIGHTS)
 OPTIONAL = (f"{TRAINING}/state.json", f"{TRAINING}/tensors.safetensors")
 
-MAX_SIZES = dict.fromkeys(("width", "hidden", "head_hidden", "window", "block_size"), 65536)
+MAX_SIZES: Mapping[str, int] = dict.fromkeys(("width", "hidden", "head_hidden", "window", "block_size"), 65536)
 """Largest lengths of vectors and sequences in the settings of a model that is built at all, by name of the field."""
 
 MAX_INTEGER = 1024

@@ -11,6 +11,7 @@ refused, so that a directory of files cannot point out of itself or keep the rea
 from __future__ import annotations
 
 import contextlib
+import glob
 import hashlib
 import json
 import math
@@ -144,8 +145,8 @@ def parse_tensors(content: bytes, name: str) -> dict[str, torch.Tensor]:
     for key, info in header.items():
         if tuple(tensors[key].shape) != info.shape or tensors[key].dtype != info.dtype:
             raise UnsafeFile(f"'{name}': tensor {key[:80]!r} differs from its header")
-    # Copies lie where torch would have put them. In the bytes of a file tensors are aligned differently, and kernels may
-    # then sum in another order: a resumed run would differ in the last bits.
+    # Copies lie where torch puts tensors. In the bytes of a file they are aligned in another way, and kernels may then
+    # sum in another order: a resumed run would differ in the last bits.
     return {key: tensor.clone() for key, tensor in tensors.items()}
 
 
@@ -234,6 +235,8 @@ def json_bytes(value: Any) -> bytes:
 def replace_directory(path: str | Path) -> Iterator[Path]:
     """Gives an empty directory to fill; when the block ends well it takes the place of ``path``, old content and all.
 
+    One writer at a time for a path.
+
     A crash at any moment leaves either the old or the new content: under ``path``, or, between two renames, the old
     one under :func:`previous`.
     """
@@ -241,6 +244,8 @@ def replace_directory(path: str | Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_symlink() or (path.exists() and not path.is_dir()):
         raise UnsafeFile(f"'{path}' exists and is not a directory: choose another place")
+    for left_behind in path.parent.glob(f".{glob.escape(path.name)}.writing-*"):
+        shutil.rmtree(left_behind, ignore_errors=True)  # by a writer that was killed
     fresh = path.with_name(f".{path.name}.writing-{secrets.token_hex(4)}")
     fresh.mkdir()
     try:
