@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from itertools import product
 
 import pytest
@@ -169,15 +170,15 @@ def test_rotations_agree(seed):
     generator = torch.Generator().manual_seed(seed)
     a, b = (quat_normalize(torch.randn(8, 4, generator=generator, dtype=torch.double)) for _ in range(2))
     v = torch.randn(8, 3, generator=generator, dtype=torch.double)
-    close = {"rtol": 0.0, "atol": 1e-12}
-    torch.testing.assert_close(quat_rotate(quat_mul(a, b), v), quat_rotate(a, quat_rotate(b, v)), **close)
-    torch.testing.assert_close(quat_rotate_inverse(a, quat_rotate(a, v)), v, **close)
-    torch.testing.assert_close((rotation_matrix(3.0 * a) @ v.unsqueeze(-1)).squeeze(-1), quat_rotate(a, v), **close)
-    torch.testing.assert_close(out_of_frame(rotation_matrix(a), v), quat_rotate(a, v), **close)
-    torch.testing.assert_close(into_frame(rotation_matrix(a), v), quat_rotate_inverse(a, v), **close)
-    torch.testing.assert_close(quat_from_rotvec(rotvec_from_quat(a)), quat_canonical(a), **close)
-    torch.testing.assert_close(rotvec_from_quat(-a), rotvec_from_quat(a), rtol=0.0, atol=0.0)
-    torch.testing.assert_close(quat_conjugate(quat_mul(a, b)), quat_mul(quat_conjugate(b), quat_conjugate(a)), **close)
+    assert_close = partial(torch.testing.assert_close, rtol=0.0, atol=1e-12)
+    assert_close(quat_rotate(quat_mul(a, b), v), quat_rotate(a, quat_rotate(b, v)))
+    assert_close(quat_rotate_inverse(a, quat_rotate(a, v)), v)
+    assert_close((rotation_matrix(3.0 * a) @ v.unsqueeze(-1)).squeeze(-1), quat_rotate(a, v))
+    assert_close(out_of_frame(rotation_matrix(a), v), quat_rotate(a, v))
+    assert_close(into_frame(rotation_matrix(a), v), quat_rotate_inverse(a, v))
+    assert_close(quat_from_rotvec(rotvec_from_quat(a)), quat_canonical(a))
+    assert_close(rotvec_from_quat(-a), rotvec_from_quat(a), atol=0.0)
+    assert_close(quat_conjugate(quat_mul(a, b)), quat_mul(quat_conjugate(b), quat_conjugate(a)))
 
 
 @pytest.mark.parametrize("angle", [0.0, 1e-9, 1e-4, 9.99e-4, 1.01e-3, 0.1, 3.0, math.pi - 1e-3])

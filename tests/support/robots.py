@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -57,13 +59,13 @@ def random_tree(seed: int, bodies: int = 12, floating: bool = True) -> RobotSpec
     rng = np.random.default_rng(seed)
     made, joints = [Body("body_0")], []
     for i in range(1, bodies):
-        kind = rng.choice(["revolute", "prismatic", "fixed"], p=[0.6, 0.2, 0.2])
-        joint = None if kind == "fixed" else f"joint_{i}"
+        draw = rng.random()
+        joint = None if draw < 0.2 else f"joint_{i}"
         if joint is not None:
-            limit = np.inf if rng.random() < 0.3 else 2.0
-            joints.append(Joint(joint, str(kind), _unit(rng, 3), -limit, limit))  # type: ignore[arg-type]
+            limit = math.inf if rng.random() < 0.3 else 2.0
+            joints.append(Joint(joint, "revolute" if draw < 0.8 else "prismatic", _axis(rng), -limit, limit))
         parent = made[rng.integers(len(made))].name
-        made.append(Body(f"body_{i}", parent, joint, _near(rng), _unit(rng, 4), _near(rng), _unit(rng, 4)))
+        made.append(Body(f"body_{i}", parent, joint, _near(rng), _turn(rng), _near(rng), _turn(rng)))
     order = rng.permutation(len(joints))
     return RobotSpec(
         name=f"tree_{seed}",
@@ -75,7 +77,7 @@ def random_tree(seed: int, bodies: int = 12, floating: bool = True) -> RobotSpec
         decimation=4,
         slots=tuple(ContactSlot(body.name, _near(rng), float(rng.uniform(0, 0.2)), "sphere") for body in made[::2]),
         root_pos=_near(rng),
-        root_quat=_unit(rng, 4),
+        root_quat=_turn(rng),
     )
 
 
@@ -104,10 +106,18 @@ def yaw(angle: float) -> Tensor:
     return quat_from_rotvec(torch.tensor([0.0, 0.0, angle]))
 
 
-def _unit(rng: np.random.Generator, length: int) -> Vector | Quaternion:
-    values = rng.standard_normal(length)
-    return tuple((values / np.linalg.norm(values)).tolist())  # type: ignore[return-value]
+def _axis(rng: np.random.Generator) -> Vector:
+    x, y, z = rng.standard_normal(3).tolist()
+    length = math.hypot(x, y, z)
+    return (x / length, y / length, z / length)
+
+
+def _turn(rng: np.random.Generator) -> Quaternion:
+    x, y, z, w = rng.standard_normal(4).tolist()
+    length = math.hypot(x, y, z, w)
+    return (x / length, y / length, z / length, w / length)
 
 
 def _near(rng: np.random.Generator) -> Vector:
-    return tuple(rng.uniform(-0.3, 0.3, 3).tolist())  # type: ignore[return-value]
+    x, y, z = rng.uniform(-0.3, 0.3, 3).tolist()
+    return (x, y, z)

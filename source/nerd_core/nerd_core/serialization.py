@@ -17,7 +17,6 @@ import types
 import typing
 from typing import Any, Literal, Union, get_args, get_origin
 
-
 _WORDS = {"inf": math.inf, "-inf": -math.inf}
 
 
