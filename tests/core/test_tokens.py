@@ -42,9 +42,7 @@ def with_slots(spec, count):
 
 
 def test_published_dimensions():
-    """With the published root the tokens have the published lengths: Ant 215, ANYmal 150, Cartpole 6, cube 72 (72 in
-    the table: 13 + 56 + 3).
-    """
+    """With the published root, tokens have the published lengths: Ant 215, ANYmal 150, Cartpole 6, Cube Toss 72."""
     published = TokenCfg.published()
     assert Tokenizer(ant(), published).dim == 215
     assert Tokenizer(cartpole(), published).dim == 6

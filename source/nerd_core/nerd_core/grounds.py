@@ -10,7 +10,7 @@ nearest point. Each environment may have a ground of its own. Surfaces of triang
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import torch
@@ -28,7 +28,7 @@ class GroundHit(NamedTuple):
     """Nearest point of the surface, relative to the origin of the environment [m], shape (N, ..., 3)."""
 
 
-class Ground(nn.Module):
+class Ground(nn.Module, ABC):
     """A surface per environment. A module only so that ``.to(device)`` moves it; it has no parameters."""
 
     @abstractmethod
