@@ -205,7 +205,7 @@ def _checks(tier: str) -> list[Job]:
         "import contracts": ["lint-imports", "--no-cache"],
     }
     if tier == "ci":
-        checks["pyright"] = ["pyright", "--pythonpath", sys.executable]
+        checks["pyright"] = ["pyright", "--level", "error", "--pythonpath", sys.executable]
     return [Job(name, [str(BIN / command[0]), *command[1:]], is_pytest=False) for name, command in checks.items()]
 
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Make ``python -m nerd_core ...`` the same as ``nerd ...``, for a Python whose programs are not on PATH (Isaac Sim's)."""
+"""``python -m nerd_core ...`` is ``nerd ...``, for a Python whose programs are not on PATH (Isaac Sim's)."""
 
 import sys
 

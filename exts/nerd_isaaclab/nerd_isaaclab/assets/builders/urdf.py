@@ -86,7 +86,7 @@ def links(relative: str) -> list[Link]:
                 usd = urdf_usd_converter.Converter(layer_structure=False, scene=False).convert(str(source), folder)
         except ModuleNotFoundError as error:
             raise ImportError(_needs("urdf-usd-converter")) from error
-        return list(_read(usd.path))
+        return list(_read(str(usd.path)))
 
 
 def assemble(

@@ -94,7 +94,9 @@ class EventsCfg:
     """Starts: above the ground, facing forward, joints near their defaults."""
 
     reset_root = EventTermCfg(
-        func=mdp.reset_root_state_uniform, mode="reset", params={"pose_range": {}, "velocity_range": {}}
+        func=mdp.reset_root_state_uniform,  # pyright: ignore[reportArgumentType]  (a term may be a class)
+        mode="reset",
+        params={"pose_range": {}, "velocity_range": {}},
     )
     reset_joints = EventTermCfg(
         func=mdp.reset_joints_by_offset,
