@@ -5,13 +5,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 
-def make_env(task: str, num_envs: int, **nerd: Any) -> Any:
-    """A task of this package on the CPU, unwrapped."""
+def make_env(task: str, num_envs: int, change: Callable[[Any], None] | None = None, **nerd: Any) -> Any:
+    """A task of this package on the CPU, unwrapped.
+
+    Args:
+        task: Its id.
+        num_envs: Number of environments.
+        change: Called with the configuration before the environment is made.
+        **nerd: Fields of ``cfg.nerd``.
+    """
     import gymnasium
     from isaaclab_tasks.utils.parse_cfg import parse_env_cfg
 
@@ -19,6 +27,8 @@ def make_env(task: str, num_envs: int, **nerd: Any) -> Any:
 
     cfg = parse_env_cfg(task, device="cpu", num_envs=num_envs, overrides=["physics=ovphysx"])
     cfg.seed = 0
+    if change is not None:
+        change(cfg)
     for name, value in nerd.items():
         setattr(cfg.nerd, name, value)
     return gymnasium.make(task, cfg=cfg).unwrapped
@@ -119,4 +129,89 @@ def run_oracle_test(task: str, num_envs: int, steps: int, tolerance: float = 1e-
         assert torch.equal(got[name], expected[name]), name
     for name in ("observation", "reward"):
         torch.testing.assert_close(got[name], expected[name], atol=tolerance, rtol=tolerance)
+    env.close()
+
+
+def untrained_predictor(env: Any, seed: int = 0, model: Any = None) -> Any:
+    """A predictor with random weights whose changes of state have a sensible size, and a memory of four steps."""
+    from nerd_core.models import TransformerCfg
+    from nerd_core.predictor import Predictor, PredictorCfg
+    from nerd_isaaclab.collect.lean_scene import LeanScene
+    from nerd_isaaclab.physics.ground import find_ground
+
+    torch.manual_seed(seed)
+    model = model or TransformerCfg(width=32, layers=2, heads=2, window=4, head_hidden=16)
+    predictor = Predictor(env.robot_spec, PredictorCfg(model=model))
+    env.reset(seed=0)
+    scene, ground = LeanScene(env), find_ground(env) if predictor.needs_contacts else None
+    state = scene.read().clone()
+    for _ in range(10):
+        control = torch.rand(env.num_envs, env.robot_spec.control_dim) * 2.0 - 1.0
+        next_state = scene.step(control).clone()
+        predictor.update_statistics(state, control, next_state, predictor.contacts(state, ground))
+        state = next_state
+    predictor.finalise_statistics()
+    return predictor.eval()
+
+
+def use_predictor(env: Any, predictor: Any) -> None:
+    """Puts a predictor in charge of all environments."""
+    from nerd_core.dynamics import NeuralDynamics
+    from nerd_isaaclab.physics.ground import find_ground
+
+    ground = find_ground(env) if predictor.needs_contacts else None
+    env.use_dynamics(NeuralDynamics(predictor, env.num_envs, env.device, ground=ground))
+    env.set_nerd_mode("neural")
+
+
+def run_reset_test(task: str, num_envs: int = 6, reset_at: int = 7, steps: int = 15, who: int = 2) -> None:
+    """The reset test through the whole environment and RSL-RL's wrapper, with a teleport in it.
+
+    Three runs with the same actions: one in which an environment is reset and put elsewhere on the way, one without,
+    and one in which that environment starts there. The first must go on like the third, the others like the second.
+    """
+    from isaaclab_rl.rsl_rl import RslRlVecEnvWrapper
+
+    from nerd_isaaclab.physics.robot_state import RobotState
+
+    env = make_env(task, num_envs)
+    use_predictor(env, untrained_predictor(env))
+    wrapped = RslRlVecEnvWrapper(env)
+    scene = RobotState(env.robot, env.robot_spec, env.scene.env_origins)
+    generator = torch.Generator().manual_seed(3)
+    actions = torch.rand(2 * steps, num_envs, env.action_manager.total_action_dim, generator=generator) * 2.0 - 1.0
+    env.reset(seed=0)
+    start = scene.read().clone()
+    env.reset(seed=1)
+    elsewhere = scene.read().clone()[[who]]
+    ids = torch.tensor([who])
+
+    def run(first: torch.Tensor, shift: int, reset: bool, teleport: bool = False) -> torch.Tensor:
+        env.reset(seed=0)
+        scene.write(first)
+        env.sim.forward()
+        states = []
+        for step in range(steps):
+            if step == reset_at and reset:
+                env._reset_idx(ids)
+            if step == reset_at and (reset or teleport):
+                scene.write(elsewhere, ids)
+                env.sim.forward()
+            action = actions[step].clone()
+            action[who] = actions[step + shift, who]
+            wrapped.step(action)
+            states.append(scene.read().clone())
+        assert not env.reset_buf.any(), "an episode ended: the runs are no longer comparable"
+        return torch.stack(states)
+
+    moved = start.clone()
+    moved[who] = elsewhere[0]
+    plain, fresh = run(start, 0, reset=False), run(moved, reset_at, reset=False)
+    others = [i for i in range(num_envs) if i != who]
+    for name, changed in (("reset", run(start, 0, reset=True)), ("teleport", run(start, 0, False, teleport=True))):
+        assert torch.equal(changed[reset_at:, who], fresh[: steps - reset_at, who]), (
+            f"not like a fresh one after {name}"
+        )
+        assert torch.equal(changed[:, others], plain[:, others]), f"a {name} was noticed elsewhere"
+        assert not torch.equal(changed[reset_at:, who], plain[reset_at:, who])
     env.close()

@@ -11,17 +11,23 @@ import torch
 from isaaclab.assets import Articulation, ArticulationCfg
 from isaaclab.envs import ManagerBasedRLEnv
 from isaaclab.envs.common import VecEnvStepReturn
+from isaaclab.managers import TerminationTermCfg
 
 from nerd_core import checkpoint
 from nerd_core.dynamics import NeuralDynamics
 from nerd_core.spec import RobotSpec
 
+from ..mdp.terminations import refused_by_guard
 from ..physics.ground import find_ground
+from ..physics.inertial_sensors import answer_for_accelerations, leave_accelerations_alone
 from ..physics.neural_physics import NeuralPhysics
 from ..physics.robot_description import describe_robot, find_controls
 from ..physics.robot_state import RobotState
 from .nerd_env_cfg import MODES, NerdCfg
 from .unsupported_terms import find_unsupported_terms
+
+GUARD_TERM = "nerd_guard"
+"""Name of the termination that is added to every task."""
 
 
 class NerdModeError(ValueError):
@@ -32,8 +38,9 @@ class NerdDynamics(ManagerBasedRLEnv):
     """Adds a choice of dynamics, ``cfg.nerd``, to a manager-based environment: :class:`NerdEnv` is the plain one, and
     a class of one's own gets it as ``class Mine(NerdDynamics, MyEnv)``.
 
-    Rewards, observations, terminations, events, curricula and recorders stay Isaac Lab's own. In ``physx`` mode
-    nothing of this package takes part in a step.
+    Rewards, observations, terminations, events, curricula and recorders stay Isaac Lab's own. One termination is added,
+    ``nerd_guard``: it ends the episodes of environments whose predicted state the guard refused. In ``physx`` mode
+    nothing else of this package takes part in a step.
     """
 
     def __init__(self, cfg: Any, render_mode: str | None = None, **kwargs: Any):
@@ -42,6 +49,7 @@ class NerdDynamics(ManagerBasedRLEnv):
         self._mode = "physx"
         self._spec: RobotSpec | None = None
         self._robot_name = _find_robot(cfg)
+        _add_guard(cfg)
         super().__init__(cfg=cfg, render_mode=render_mode, **kwargs)
 
     # -- what a user asks and sets ---------------------------------------------------------------------------------
@@ -158,6 +166,7 @@ class NerdDynamics(ManagerBasedRLEnv):
         if mode == "physx" or self._neural is None:
             if self._neural is not None:
                 self.sim.physics_manager = self._neural.stock
+                leave_accelerations_alone(self.scene, self.robot)
         else:
             if mode == "mixed" and neural is None:
                 share = round(self.nerd_cfg.neural_share * self.num_envs)
@@ -166,6 +175,7 @@ class NerdDynamics(ManagerBasedRLEnv):
                 self._neural.forget(slice(None))
             self._neural.use(neural if mode == "mixed" else None)
             self.sim.physics_manager = self._neural
+            answer_for_accelerations(self.scene, self.robot)
         self._mode = mode
         self._physics_handles_decimation = self.sim.physics_manager.handles_decimation()
 
@@ -194,7 +204,7 @@ class NerdDynamics(ManagerBasedRLEnv):
         """Adds what the model did in this step to the log of the environment."""
         assert self._neural is not None
         log = self.extras.setdefault("log", {})
-        log["Metrics/nerd_held"] = self._neural.dynamics.held.float().mean()
+        log["Metrics/nerd_held"] = self._neural.held.float().mean()
         error = self._neural.one_step_error
         if error is not None:
             log.update({f"Metrics/nerd_{name}": value for name, value in self._neural.error_summary().items()})
@@ -223,6 +233,15 @@ def _find_robot(cfg: Any) -> str:
             + ("choose it with env.nerd.robot=<name>" if names else "this task has nothing to drive")
         )
     return names[0]
+
+
+def _add_guard(cfg: Any) -> None:
+    """Adds the termination of environments that the guard holds."""
+    term = TerminationTermCfg(func=refused_by_guard)
+    if isinstance(cfg.terminations, dict):
+        cfg.terminations.setdefault(GUARD_TERM, term)
+    elif not hasattr(cfg.terminations, GUARD_TERM):
+        setattr(cfg.terminations, GUARD_TERM, term)
 
 
 def _name_of_asset(robot: Articulation) -> str:

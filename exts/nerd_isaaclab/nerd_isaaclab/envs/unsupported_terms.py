@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 from isaaclab.managers import ManagerTermBaseCfg, SceneEntityCfg
 
+from ..physics.inertial_sensors import find_deaf_sensors
+
 if TYPE_CHECKING:
     from isaaclab.envs import ManagerBasedRLEnv
 
@@ -49,6 +51,8 @@ def find_unsupported_terms(env: ManagerBasedRLEnv, has_contact_forces: bool) -> 
             stale[name] = f"the joint wrenches of the sensor '{name}', which only the solver computes"
         elif ("BaseContactSensor" in kinds or "ContactSensor" in kinds) and not has_contact_forces:
             stale[name] = f"the contact sensor '{name}', and the checkpoint has no force head to feed it"
+    for name in find_deaf_sensors(env.scene):
+        stale[name] = f"the accelerations of the sensor '{name}', which on this physics backend only the solver gives"
     found = []
     for group in _GROUPS:
         for path, term in _terms(getattr(env.cfg, group, None), group):

@@ -26,4 +26,4 @@ from .root_terms import (
     root_link_lin_vel_w,
     root_up_proj,
 )
-from .terminations import root_link_height_below, state_diverged
+from .terminations import refused_by_guard, root_link_height_below, state_diverged

@@ -46,3 +46,15 @@ def state_diverged(
     pose = asset.data.root_link_pose_w.torch.sum(dim=-1) + asset.data.joint_pos.torch.sum(dim=-1)
     # A comparison with NaN is false, so "not below" also catches what is not a number.
     return ~((speed < max_speed) & (joint_speed < max_joint_speed) & torch.isfinite(pose))
+
+
+def refused_by_guard(env: ManagerBasedRLEnv) -> torch.Tensor:
+    """Whether the guard of the learned dynamics held the environment in this step, shape (N,).
+
+    :class:`~nerd_isaaclab.envs.NerdEnv` adds this term to every task, as ``nerd_guard``. Never true while the solver
+    steps.
+    """
+    neural = getattr(env, "nerd", None)
+    if neural is None or env.sim.physics_manager is not neural:
+        return torch.zeros(env.num_envs, dtype=torch.bool, device=env.device)
+    return neural.held

@@ -53,6 +53,8 @@ class NeuralPhysics:
         self._neural: torch.Tensor | None = None
         self._expected: torch.Tensor | None = None
         self._substep = 0
+        self.held = torch.zeros_like(dynamics.held)
+        """Neural environments that the guard held in the last control step, shape (N,). A reset does not clear it."""
         self.one_step_error: torch.Tensor | None = None
         """Prediction minus the solver's result of the last mixed step, shape (N, S); None before, or all neural."""
 
@@ -160,4 +162,5 @@ class NeuralPhysics:
             self._dynamics.reset(~kept)
             state = torch.where(kept[:, None], self._expected, state)
         prediction = self._dynamics.step(state, self._robot.read_control())
+        self.held = self._dynamics.held.clone() if self._neural is None else self._dynamics.held & self._neural
         return self._robot.unwrap(prediction, state)
