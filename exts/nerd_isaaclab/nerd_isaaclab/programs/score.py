@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,6 +52,7 @@ def main(argv: list[str]) -> int:
     import nerd_isaaclab.tasks  # noqa: F401  (pinned memory, assets, registration: before any other Isaac Lab import)
 
     from ..compat.no_cuda import complete_arguments, option
+    from .export import host_facts
     from .launch import check_physics
 
     check_physics(arguments.task, overrides)
@@ -58,7 +60,14 @@ def main(argv: list[str]) -> int:
     given += complete_arguments("zero_agent", given)
     overrides += [word for word in given if word.startswith("physics=") and word not in overrides]
     device = option(given, "--device")
-    result = score(arguments.task, policy, arguments.num_envs, arguments.seed, device, overrides)
+    result = {
+        "task": arguments.task,
+        "command": "nerd rl score " + shlex.join(argv),
+        **score(arguments.task, policy, arguments.num_envs, arguments.seed, device, overrides),
+        "seed": arguments.seed,
+        "policy": policy.facts,
+        **host_facts(),
+    }
     text = json.dumps(result, indent=2) + "\n"
     if arguments.out is not None:
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
@@ -111,10 +120,7 @@ def score(
             result = play_episodes(env, policy.to(env.device), _load(entry))
         finally:
             env.close()
-    from .export import host_facts
-
-    made_by = " ".join(["nerd rl score --task", name, f"--num_envs {num_envs} --seed {seed}", *overrides])
-    return {"task": name, "command": made_by, **result, "policy": policy.facts, **host_facts()}
+    return result
 
 
 def play_episodes(env: Any, policy: Policy, scores: tuple[Score, ...]) -> dict[str, Any]:

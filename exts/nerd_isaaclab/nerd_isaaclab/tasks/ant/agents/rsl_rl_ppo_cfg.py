@@ -12,7 +12,7 @@ class AntRunPPORunnerCfg(RslRlOnPolicyRunnerCfg):
     """Agent of the running Ant; the other two only differ in the name of their logs."""
 
     num_steps_per_env = 32
-    max_iterations = 1000
+    max_iterations = 250
     save_interval = 50
     experiment_name = "nerd_ant_run"
     clip_actions = 1.0
