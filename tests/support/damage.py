@@ -258,7 +258,9 @@ def damaged(seed: int, sound: list[Files]) -> tuple[Files, Files, bool]:
     damage = Damage(rng, sound)
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
         # What is spoiled too much already cannot be spoiled in this way too.
-        with contextlib.suppress(KeyError, ValueError, IndexError, struct.error, AttributeError, TypeError):
+        with contextlib.suppress(
+            KeyError, ValueError, IndexError, struct.error, AttributeError, TypeError, RecursionError
+        ):
             rng.choice(damage.all())(files)
     mended = rng.random() < 0.75
     if mended:
