@@ -14,7 +14,9 @@ import pytest
 import torch
 
 from nerd_core.data import DataError, ShardMeta, ShardWriter, TrajectoryDataset
-from nerd_core.spec import SpecMismatch
+from nerd_core.data.inspection import inspect
+from nerd_core.data.plots import plot
+from nerd_core.spec import Body, RobotSpec, SpecMismatch
 from support.trajectories import SPEC, make_batch, make_padded
 
 
@@ -182,3 +184,18 @@ print(size, total)
     )
     assert run.returncode == 0, run.stderr
     assert int(run.stdout.split()[0]) > 90e6
+
+
+@pytest.mark.parametrize("compression", ["none", "gzip"])
+def test_a_robot_without_controls_and_slots(tmp_path, compression):
+    """A free body that nothing drives goes through files, copies, windows and statistics like any robot."""
+    cube = RobotSpec("cube", True, (), (Body("cube"),), (), physics_dt=0.005, decimation=1)
+    state = np.random.default_rng(0).standard_normal((5, 9, 13)).astype(np.float32)
+    with ShardWriter(tmp_path, cube, ShardMeta(), compression=compression) as writer:
+        writer.append(state, np.zeros((5, 8, 0)))
+    for storage in ("memory", "mapped"):
+        data = TrajectoryDataset.open(tmp_path, cube, storage=storage)
+        batch = data.beginnings(8)
+        assert np.array_equal(batch.state, state) and batch.control.shape == (5, 8, 0)
+        assert inspect(data).control == ()
+    plot(inspect(data), tmp_path / "page.png")

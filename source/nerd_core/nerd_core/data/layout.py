@@ -236,7 +236,7 @@ def _flatten(name: str, value: np.ndarray, inside: np.ndarray) -> np.ndarray:
     if value.shape[:2] != inside.shape:
         raise DataError(f"'{name}' has shape {value.shape}, expected {inside.shape} first")
     if inside.all():
-        return value.reshape(-1, *value.shape[2:]).copy()
+        return value.reshape(inside.size, *value.shape[2:]).copy()
     return value[inside]
 
 

@@ -16,9 +16,9 @@ lie, and a SHA-256 over the whole file::
     64   ...  JSON header (robot specification, origin, arrays), then the chunk table (offset and size, int64)
     ...  ...  zeros up to a power of two, then the HDF5 file
 
-:func:`read_segment` uses only that. libhdf5 trusts what it reads: a damaged or hostile file can crash it or make it
-take all memory, and no ``try`` catches that. Here every number is held against the size of the file before it is used,
-and links, virtual data sets, external files and exotic filters have no meaning at all.
+:func:`read_segment` uses only that. libhdf5 is a large C library with a record of memory errors on crafted files, which
+no ``try`` catches. Here every number is held against the size of the file before it is used, and links, virtual data
+sets, external files and exotic filters have no meaning at all.
 """
 
 from __future__ import annotations
