@@ -12,8 +12,8 @@ from support.seam import Oracle, RecordingPhysics, make_env
 STEPS = 60
 
 TOLERANCE = {"body_com_acc_w": 0.05, "imu_lin_acc_b": 0.05}
-"""Relative error of what the solver reports itself: its accelerations are 2 to 3 % off the change of its own velocities,
-which is what a learned step can give. Everything else must agree to the rounding of single precision."""
+"""Relative error of what the solver reports itself: its accelerations are 2 to 3 % off the change of its own
+velocities, which is what a learned step can give. All else must agree to the rounding of single precision."""
 
 
 def _readings(env, actions: torch.Tensor) -> dict[str, torch.Tensor]:

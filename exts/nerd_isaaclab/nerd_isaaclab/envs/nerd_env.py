@@ -18,6 +18,7 @@ from nerd_core.dynamics import NeuralDynamics
 from nerd_core.spec import RobotSpec
 
 from ..mdp.terminations import refused_by_guard
+from ..models import find_model
 from ..physics.ground import find_ground
 from ..physics.inertial_sensors import answer_for_accelerations, leave_accelerations_alone
 from ..physics.neural_physics import NeuralPhysics
@@ -99,14 +100,17 @@ class NerdDynamics(ManagerBasedRLEnv):
         self._requested = (mode, neural)
 
     def load_nerd_checkpoint(self, path: str) -> None:
-        """Loads a model for the robot of this task. The next step with it starts with empty histories.
+        """Loads a model for the robot of this task, by path or by the name of a shipped one.
+
+        The next step with it starts with empty histories.
 
         Raises:
+            UnknownModel: There is no such directory or shipped model.
             CheckpointError: The checkpoint cannot be read.
             SpecMismatch: It was made for another robot, with the differences.
             NerdModeError: The task has terms that cannot work without the solver.
         """
-        predictor = checkpoint.load(path, expected_spec=self.robot_spec, device=self.device).eval()
+        predictor = checkpoint.load(find_model(path), expected_spec=self.robot_spec, device=self.device).eval()
         self._refuse_unsupported_terms(predictor.cfg.force_head)
         ground = find_ground(self) if predictor.needs_contacts else None
         compiled = self.nerd_cfg.compile

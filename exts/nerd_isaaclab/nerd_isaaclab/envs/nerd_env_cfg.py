@@ -21,7 +21,7 @@ class NerdCfg:
     and the model's one-step error against the solver is logged as ``Metrics/nerd_*``."""
 
     checkpoint: str | None = None
-    """Directory of the trained model. Needed for ``neural`` and ``mixed``."""
+    """Directory of the trained model, or the name of a shipped one (``nerd models list``). Needed for ``neural`` and ``mixed``."""
 
     robot: str | None = None
     """Name of the articulation in the scene that the model drives. By default the only one."""

@@ -25,6 +25,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from ..models import find_model
 from . import generate
 
 SEED = 500
@@ -38,8 +39,8 @@ SHARES = {"passive": {"zero": 1.0}, "driven": {"random": 1.0}}
 class Evaluate:
     """Measure a model's open-loop errors against the solver on fresh roll-outs."""
 
-    model: Path
-    """Directory of the model."""
+    model: str
+    """Directory of the model, or the name of a shipped one."""
     task: str
     """Task whose solver is the truth and whose resets are the first states."""
     protocol: Literal["passive", "driven"] = "passive"
@@ -77,7 +78,7 @@ def main(argv: list[str]) -> int:
     args = tyro.cli(Evaluate, args=argv, prog="nerd evaluate", description=__doc__)
     from nerd_core import checkpoint
 
-    predictor = checkpoint.load(args.model).eval()
+    predictor = checkpoint.load(find_model(args.model)).eval()
     with tempfile.TemporaryDirectory() as scratch:
         folder = args.data or Path(scratch)
         code = generate.main(_collection(args, folder))
@@ -117,7 +118,7 @@ def evaluate(args: Evaluate, predictor, folder: Path) -> dict:
         for horizon, table in errors.table(args.horizons).items()
     }
     return {
-        "model": args.model.name,
+        "model": Path(args.model).name,
         "task": args.task,
         "protocol": args.protocol,
         "initial": args.initial,

@@ -26,6 +26,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from ..models import find_model
 from .task_ids import check_task
 
 
@@ -41,8 +42,8 @@ class Transfer:
     """Task to play."""
     policy: Path
     """Policy file, or the log folder of a run."""
-    checkpoint: Path
-    """Directory of the model."""
+    checkpoint: str
+    """Directory of the model, or the name of a shipped one."""
     episodes: int = 512
     """Episodes in each mode."""
     seed: int = 1
@@ -61,6 +62,7 @@ def main(argv: list[str]) -> int:
     """
     args = tyro.cli(Transfer, args=argv, prog="nerd transfer", description=__doc__)
     check_task(args.task)
+    find_model(args.checkpoint)
     result = transfer(args)
     _show(result)
     if args.json is not None:
@@ -79,7 +81,7 @@ def transfer(args: Transfer) -> dict:
     physx, neural = (scores[mode]["scores"]["return"]["mean"] for mode in ("physx", "neural"))
     return {
         "task": args.task,
-        "checkpoint": args.checkpoint.name,
+        "checkpoint": Path(args.checkpoint).name,
         "episodes": args.episodes,
         "reward_gap": (neural - physx) / abs(physx) if physx else None,
         "modes": scores,

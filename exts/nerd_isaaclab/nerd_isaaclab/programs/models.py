@@ -1,0 +1,110 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""``nerd models``: the models that come with the extension.
+
+.. code-block:: bash
+
+    nerd models list
+    nerd models get cartpole my-models/cartpole
+    nerd models verify
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from ..models import find_model, shipped_models
+
+
+@dataclass
+class List:
+    """List the models with their robots, sizes and what they were measured to reach."""
+
+
+@dataclass
+class Get:
+    """Copy a model, to fine-tune it or to look inside."""
+
+    name: tyro.conf.Positional[str]
+    """Name of the model."""
+    out: tyro.conf.Positional[Path]
+    """Folder to copy it to; must not exist."""
+
+
+@dataclass
+class Verify:
+    """Read every model, check its digests, and exit with 1 if one is damaged."""
+
+
+def main(argv: list[str]) -> int:
+    """List, copy and verify the models that come with the extension.
+
+    Args:
+        argv: Arguments, without the program's name.
+    """
+    commands = (
+        Annotated[List, tyro.conf.subcommand("list")]
+        | Annotated[Get, tyro.conf.subcommand("get")]
+        | Annotated[Verify, tyro.conf.subcommand("verify")]
+    )
+    args = tyro.cli(commands, args=argv, prog="nerd models", description=__doc__)  # type: ignore[call-overload]
+    if isinstance(args, List):
+        return _list()
+    if isinstance(args, Get):
+        return _get(args)
+    return _verify()
+
+
+def _list() -> int:
+    table = Table(title="models that come with nerd_isaaclab")
+    for name in ("name", "robot", "control step", "size", "from the card"):
+        table.add_column(name)
+    from nerd_core.spec import RobotSpec
+
+    for name, path in shipped_models().items():
+        spec = RobotSpec.load(path / "spec.json")
+        size = sum(file.stat().st_size for file in path.iterdir() if file.is_file()) / 1e6
+        table.add_row(name, spec.name, f"1/{1 / spec.control_dt:.0f} s", f"{size:.1f} MB", _summary(path))
+    Console().print(table)
+    return 0
+
+
+def _get(args: Get) -> int:
+    source = find_model(args.name)
+    if args.out.exists():
+        raise ValueError(f"'{args.out}' exists: name a folder that does not, nothing is overwritten")
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(source, args.out)
+    print(f"copied '{source.name}' to {args.out}")
+    return 0
+
+
+def _verify() -> int:
+    from nerd_core import checkpoint
+
+    damaged = 0
+    for name, path in shipped_models().items():
+        try:
+            checkpoint.load(path)
+            print(f"{name}: whole")
+        except checkpoint.CheckpointError as error:
+            damaged += 1
+            print(f"{name}: {error}")
+    return 1 if damaged else 0
+
+
+def _summary(path: Path) -> str:
+    """The first sentence of a model's card."""
+    try:
+        lines = (path / "card.md").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return ""
+    return next((line.strip() for line in lines if line.strip() and not line.startswith("#")), "")[:100]
