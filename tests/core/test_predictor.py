@@ -209,7 +209,18 @@ def test_missing_contacts_and_wrong_lengths_are_named():
         PredictorCfg(ensemble=0)
 
 
-def test_log_var_middle_is_where_the_bounds_say():
+def test_network_in_half_precision_keeps_states_single():
+    """A network in bfloat16 predicts close to the single-precision one, and states stay in single precision."""
+    spec = cartpole()
+    predictor, (state, control) = make(spec, PredictorCfg(model=SMALL)), sequences(spec)
+    single = predictor(state, control)
+    predictor.model.bfloat16()
+    half = predictor(state, control)
+    assert half.change.dtype == torch.float32 == predictor.next_state(state, half).dtype
+    torch.testing.assert_close(half.change, single.change, rtol=0, atol=0.02)
+
+
+def test_variance_bounds_leave_room():
     """The bounds leave room for errors from a thousandth of the normalised change to several times it."""
     low, high = LOG_VAR_RANGE
     assert math.exp(0.5 * low) < 1e-3 and math.exp(0.5 * high) > 5.0

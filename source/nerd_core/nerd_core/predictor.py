@@ -132,7 +132,8 @@ class Predictor(nn.Module):
             contacts: Contacts of the states, same leading dimensions. None only if the network sees none.
 
         Returns:
-            Normalised tokens, shape (..., token dim); features of contacts that are not active are exactly zero.
+            Normalised tokens in the type of the network's weights, shape (..., token dim); features of contacts that
+            are not active are exactly zero.
         """
         spec = self.spec
         if state.shape[-1] != spec.state.dim or control.shape[-1] != spec.control_dim:
@@ -141,7 +142,8 @@ class Predictor(nn.Module):
                 f"expected {spec.state.dim} and {spec.control_dim} for '{spec.name}'"
             )
         token = self.tokenizer(state, control, contacts)
-        return self.token_normaliser(token, self.tokenizer.mask(contacts))
+        token = self.token_normaliser(token, self.tokenizer.mask(contacts))
+        return token.to(next(self.model.parameters()).dtype)
 
     def contacts(self, state: Tensor, ground: Ground | None, env_ids: Tensor | None = None) -> Contacts | None:
         """Contacts of states with a ground; None when the network sees none.
@@ -191,7 +193,7 @@ class Predictor(nn.Module):
             cache: History of the same environments.
         """
         token = self.tokens(state, control, contacts)
-        return self._read(self.model.step(token.to(self._dtype), cache), state)
+        return self._read(self.model.step(token, cache), state)
 
     def reset(self, cache: Cache, envs: Tensor | None = None) -> None:
         """Empties the history of some environments; see :meth:`nerd_core.models.SequenceModel.reset`."""
@@ -252,10 +254,6 @@ class Predictor(nn.Module):
             self.force_scale.fill_(force_scale)
 
     # -- inside ----------------------------------------------------------------------------------------------------
-
-    @property
-    def _dtype(self) -> torch.dtype:
-        return next(self.model.parameters()).dtype
 
     def _read(self, y: Tensor, state: Tensor) -> Prediction:
         """Names the parts of the network's output; of an ensemble also their mean."""
