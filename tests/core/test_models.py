@@ -3,6 +3,8 @@
 
 """Tests of the networks: faithful sizes, causality, and three ways of evaluation that agree."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -243,7 +245,7 @@ def test_members_start_apart():
 
 
 @pytest.mark.parametrize(("cell", "oracle"), [("gru", torch.nn.GRU), ("lstm", torch.nn.LSTM)])
-def test_cells_are_those_of_torch(cell: str, oracle: type[torch.nn.RNNBase]):
+def test_cells_are_those_of_torch(cell: str, oracle: Callable[..., torch.nn.RNNBase]):
     """The hidden states are those of torch's own layers with the same weights."""
     cfg = RecurrentCfg(cell=cell, hidden=8, head_hidden=0)  # type: ignore[arg-type]
     model = build_model(cfg, IN_DIM, 3)
