@@ -104,9 +104,38 @@ def test_stock_task_trains_without_flags(tmp_path: Path):
         assert "added --device cpu agent.device=cpu physics=ovphysx" in done.stderr
 
 
-def test_zero_agent_runs(tmp_path: Path):
-    """'nerd zero-agent' steps a task and ends after the given steps."""
-    command = [*NERD, "zero-agent", "--task", "NeRD-Ant-Run", "--num_envs", "2", "--max_steps", "3"]
-    done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=150)
-    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
-    assert "Zero agent is running" in done.stdout
+@pytest.mark.parametrize("agent", ["zero", "random"])
+def test_agents_without_training_run(agent: str, tmp_path: Path, monkeypatch, capsys):
+    """'nerd zero-agent' and 'nerd random-agent' step a task and end after the given steps."""
+    monkeypatch.chdir(tmp_path)
+    assert nerd([f"{agent}-agent", "--task", "NeRD-Ant-Run", "--num_envs", "2", "--max_steps", "3"]) == 0
+    assert f"{agent.capitalize()} agent is running" in capsys.readouterr().out
+
+
+OWN_SCRIPT = """
+import sys
+import gymnasium
+import isaaclab_tasks
+from isaaclab_tasks.utils.parse_cfg import parse_env_cfg
+
+assert not any(name.startswith("nerd_isaaclab.tasks") for name in sys.modules)
+cfg = parse_env_cfg("Isaac-Cartpole", device="cpu", num_envs=4, overrides=["physics=ovphysx"])
+env = gymnasium.make("Isaac-Cartpole", cfg=cfg).unwrapped
+env.reset()
+robot = env.scene["robot"]
+friction = 0.5 * robot.data.joint_pos.torch.new_ones(4, 2)
+robot.write_joint_friction_coefficient_to_sim_index(joint_friction_coeff=friction)
+env.close()
+print("built")
+"""
+
+
+def test_script_that_never_heard_of_us_builds_an_articulation(tmp_path: Path):
+    """A person's own script that imports only Isaac Lab builds an articulation on a CPU and writes its properties."""
+    from nerd_isaaclab.assets.build import assets_dir
+
+    (tmp_path / "own.py").write_text(OWN_SCRIPT)
+    environment = {**ENVIRONMENT, "ISAACSIM_ASSET_ROOT": str(assets_dir())}
+    command = [sys.executable, str(tmp_path / "own.py")]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=150)
+    assert done.returncode == 0 and "built" in done.stdout, (done.stdout + done.stderr)[-3000:]
