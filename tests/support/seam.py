@@ -11,13 +11,20 @@ from typing import Any
 import torch
 
 
-def make_env(task: str, num_envs: int, change: Callable[[Any], None] | None = None, **nerd: Any) -> Any:
+def make_env(
+    task: str,
+    num_envs: int,
+    change: Callable[[Any], None] | None = None,
+    overrides: tuple[str, ...] = (),
+    **nerd: Any,
+) -> Any:
     """A task of this package on the CPU, unwrapped.
 
     Args:
         task: Its id.
         num_envs: Number of environments.
         change: Called with the configuration before the environment is made.
+        overrides: Overrides as on the command line, beside that of the physics.
         **nerd: Fields of ``cfg.nerd``.
     """
     import gymnasium
@@ -25,7 +32,7 @@ def make_env(task: str, num_envs: int, change: Callable[[Any], None] | None = No
 
     import nerd_isaaclab.tasks  # noqa: F401  (cures, assets and registrations, before other imports of Isaac Lab)
 
-    cfg = parse_env_cfg(task, device="cpu", num_envs=num_envs, overrides=["physics=ovphysx"])
+    cfg = parse_env_cfg(task, device="cpu", num_envs=num_envs, overrides=["physics=ovphysx", *overrides])
     cfg.seed = 0
     if change is not None:
         change(cfg)

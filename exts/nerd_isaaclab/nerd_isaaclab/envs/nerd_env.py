@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, override
 
 import torch
@@ -19,6 +20,7 @@ from nerd_core.spec import RobotSpec
 
 from ..mdp.terminations import refused_by_guard
 from ..models import find_model
+from ..physics.contact_forces import answer_for_contact_forces, fill_history, leave_contact_forces_alone
 from ..physics.ground import find_ground
 from ..physics.inertial_sensors import answer_for_accelerations, leave_accelerations_alone
 from ..physics.neural_physics import NeuralPhysics
@@ -128,6 +130,7 @@ class NerdDynamics(ManagerBasedRLEnv):
         self._apply_mode("physx", None)
         robot = RobotState(self.robot, self.robot_spec, self.scene.env_origins)
         self._neural = NeuralPhysics(stock, robot, dynamics, self.physics_dt, self.cfg.decimation)
+        self._neural.on_contact_forces = partial(fill_history, self.scene, self.cfg.decimation - 1)
         if mode != "physx":
             self._requested = (mode, None)
 
@@ -171,6 +174,7 @@ class NerdDynamics(ManagerBasedRLEnv):
             if self._neural is not None:
                 self.sim.physics_manager = self._neural.stock
                 leave_accelerations_alone(self.scene, self.robot)
+                leave_contact_forces_alone(self.scene)
         else:
             if mode == "mixed" and neural is None:
                 share = round(self.nerd_cfg.neural_share * self.num_envs)
@@ -180,6 +184,8 @@ class NerdDynamics(ManagerBasedRLEnv):
             self._neural.use(neural if mode == "mixed" else None)
             self.sim.physics_manager = self._neural
             answer_for_accelerations(self.scene, self.robot)
+            if self._neural.has_contact_forces:
+                answer_for_contact_forces(self.scene, self.robot, self._neural)
         self._mode = mode
         self._physics_handles_decimation = self.sim.physics_manager.handles_decimation()
 
@@ -195,7 +201,7 @@ class NerdDynamics(ManagerBasedRLEnv):
         self.load_nerd_checkpoint(path)
 
     def _refuse_unsupported_terms(self, has_contact_forces: bool) -> None:
-        terms = find_unsupported_terms(self, has_contact_forces)
+        terms = find_unsupported_terms(self, self.robot, has_contact_forces)
         if terms:
             lines = "\n".join(f"  {term.path} reads {term.reason}" for term in terms)
             overrides = " ".join(term.override for term in terms)

@@ -9,14 +9,17 @@ reads them would go on with stale numbers, so it is named before the first step,
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from isaaclab.managers import ManagerTermBaseCfg, SceneEntityCfg
 
+from ..physics.contact_forces import is_contact_sensor, why_not_fed
 from ..physics.inertial_sensors import find_deaf_sensors
 
 if TYPE_CHECKING:
+    from isaaclab.assets import Articulation
     from isaaclab.envs import ManagerBasedRLEnv
 
 _GROUPS = ("observations", "rewards", "terminations", "events", "curriculum", "commands")
@@ -37,11 +40,14 @@ class UnsupportedTerm:
         return f"env.{self.path}=null"
 
 
-def find_unsupported_terms(env: ManagerBasedRLEnv, has_contact_forces: bool) -> list[UnsupportedTerm]:
+def find_unsupported_terms(
+    env: ManagerBasedRLEnv, robot: Articulation, has_contact_forces: bool
+) -> list[UnsupportedTerm]:
     """Terms that read the data of a sensor which only the solver feeds.
 
     Args:
         env: Environment whose scene is built.
+        robot: Articulation that the model drives.
         has_contact_forces: Whether the model predicts contact forces, which then feed the contact sensors.
     """
     stale = {}
@@ -49,22 +55,39 @@ def find_unsupported_terms(env: ManagerBasedRLEnv, has_contact_forces: bool) -> 
         kinds = {cls.__name__ for cls in type(sensor).__mro__}
         if "BaseJointWrenchSensor" in kinds or "JointWrenchSensor" in kinds:
             stale[name] = f"the joint wrenches of the sensor '{name}', which only the solver computes"
-        elif ("BaseContactSensor" in kinds or "ContactSensor" in kinds) and not has_contact_forces:
-            stale[name] = f"the contact sensor '{name}', and the checkpoint has no force head to feed it"
+        elif is_contact_sensor(sensor):
+            reason = why_not_fed(sensor, robot) if has_contact_forces else "the checkpoint has no force head to feed it"
+            if reason is not None:
+                stale[name] = f"the contact sensor '{name}', and {reason}"
     for name in find_deaf_sensors(env.scene):
         stale[name] = f"the accelerations of the sensor '{name}', which on this physics backend only the solver gives"
     found = []
     for group in _GROUPS:
         for path, term in _terms(getattr(env.cfg, group, None), group):
-            names = [value.name for value in (term.params or {}).values() if isinstance(value, SceneEntityCfg)]
-            found += [UnsupportedTerm(path, stale[name]) for name in names if name in stale]
+            found += [UnsupportedTerm(path, stale[name]) for name in sorted(_entities(term)) if name in stale]
     return found
+
+
+def _entities(term: ManagerTermBaseCfg) -> set[str]:
+    """Names of the scene's entities that a term may read: those among its parameters, and those that its function takes
+    by default. A parameter that is a string may name a sensor too.
+    """
+    function: Any = getattr(term, "func", None)
+    defaults: dict[str, Any] = {}
+    if callable(function):
+        called = function.__call__ if inspect.isclass(function) else function
+        defaults = {name: parameter.default for name, parameter in inspect.signature(called).parameters.items()}
+    values = (defaults | dict(term.params or {})).values()
+    return {value.name for value in values if isinstance(value, SceneEntityCfg)} | {
+        value for value in values if isinstance(value, str)
+    }
 
 
 def _terms(cfg: object, path: str) -> list[tuple[str, ManagerTermBaseCfg]]:
     """All terms below a part of the configuration, with their paths."""
     if isinstance(cfg, ManagerTermBaseCfg):
         return [(path, cfg)]
-    if cfg is None or not hasattr(cfg, "__dict__"):
+    if not isinstance(cfg, dict) and not hasattr(cfg, "__dict__"):
         return []
-    return [found for name, value in vars(cfg).items() for found in _terms(value, f"{path}.{name}")]
+    parts: dict[str, object] = cfg if isinstance(cfg, dict) else vars(cfg)
+    return [found for name, value in parts.items() for found in _terms(value, f"{path}.{name}")]

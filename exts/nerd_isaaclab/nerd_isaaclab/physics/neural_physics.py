@@ -10,6 +10,7 @@ managers of Isaac Lab never know.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -57,6 +58,11 @@ class NeuralPhysics:
         """Neural environments that the guard held in the last control step, shape (N,). A reset does not clear it."""
         self.one_step_error: torch.Tensor | None = None
         """Prediction minus the solver's result of the last mixed step, shape (N, S); None before, or all neural."""
+        self.contact_forces = torch.zeros(*self.held.shape, len(robot.spec.bodies), 3, device=self.held.device)
+        """Contact force on each body over the last control step, as a model with a force head predicts it, world axes
+        [N], shape (N, bodies, 3). Zero without such a head, where the guard held, and after a reset."""
+        self.on_contact_forces: Callable[[], None] = _nothing
+        """Called when :attr:`contact_forces` are those of a whole control step that nobody has recorded yet."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stock, name)
@@ -70,6 +76,22 @@ class NeuralPhysics:
     def dynamics(self) -> NeuralDynamics:
         """The model that steps the neural environments."""
         return self._dynamics
+
+    @property
+    def body_names(self) -> list[str]:
+        """Names of the robot's bodies, in the order of :attr:`contact_forces`."""
+        return [body.name for body in self._robot.spec.bodies]
+
+    @property
+    def has_contact_forces(self) -> bool:
+        """Whether the model predicts contact forces."""
+        predictor = getattr(self._dynamics, "predictor", None)
+        return predictor is not None and predictor.cfg.force_head
+
+    @property
+    def neural(self) -> torch.Tensor | None:
+        """Mask of the neural environments, shape (N,); None for all of them."""
+        return self._neural
 
     def handles_decimation(self) -> bool:
         """Whether one call of :meth:`step` is a whole control step."""
@@ -96,6 +118,7 @@ class NeuralPhysics:
     def forget(self, env_ids: torch.Tensor | slice) -> None:
         """Empties the history of environments that were reset."""
         self._dynamics.reset(None if isinstance(env_ids, slice) else env_ids.long())
+        self.contact_forces[env_ids] = 0.0
         if self._expected is not None:
             self._expected[env_ids] = torch.nan  # differs from anything: the state is read from the engine
 
@@ -127,6 +150,7 @@ class NeuralPhysics:
                 (new_joints - joints) / self._control_dt, (new_bodies - bodies) / self._control_dt
             )
         self._expected = state
+        self.on_contact_forces()
 
     def _step_some(self, neural: torch.Tensor) -> None:
         is_whole = self.stock.handles_decimation()
@@ -163,4 +187,17 @@ class NeuralPhysics:
             state = torch.where(kept[:, None], self._expected, state)
         prediction = self._dynamics.step(state, self._robot.read_control())
         self.held = self._dynamics.held.clone() if self._neural is None else self._dynamics.held & self._neural
+        self._keep_contact_forces()
         return self._robot.unwrap(prediction, state)
+
+    def _keep_contact_forces(self) -> None:
+        """Copies the predicted forces. What is not a number, or belongs to a refused state, is no force."""
+        said = getattr(self._dynamics, "prediction", None)
+        if said is None or said.force is None:
+            return
+        sound = ~self._dynamics.held & said.force.isfinite().all(dim=-1).all(dim=-1)
+        self.contact_forces.copy_(torch.where(sound[:, None, None], said.force, 0.0))
+
+
+def _nothing() -> None:
+    """Does nothing."""

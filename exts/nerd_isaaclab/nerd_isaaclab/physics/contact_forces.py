@@ -1,0 +1,133 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Contact forces for the sensors on a robot that a model drives.
+
+While the solver rests, the engine keeps the forces of its own last step. A model with a force head predicts them; here
+a stand-in for a contact sensor's binding to the engine answers with the model's forces, for as long as the model is in
+charge. What the sensor makes of them (history, air and contact times, first contacts) stays Isaac Lab's own code.
+
+The head gives one force a body and control step, contact forces of all partners together. It is reported as the normal
+force, with no friction: ``net_forces_w`` and ``net_normal_forces_w`` are then both what the training data recorded.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+import warp as wp
+
+if TYPE_CHECKING:
+    from isaaclab.assets import Articulation
+    from isaaclab.scene import InteractiveScene
+
+    from .neural_physics import NeuralPhysics
+
+
+class ModelForces:
+    """Stands before a contact sensor's binding and answers for the forces of neural environments."""
+
+    def __init__(self, binding: Any, neural: NeuralPhysics, bodies: torch.Tensor):
+        """Keeps what is read every step.
+
+        Args:
+            binding: The sensor's own binding.
+            neural: Who knows the forces, and which environments are neural.
+            bodies: Indices of the sensor's bodies in the specification, shape (bodies of the sensor,).
+        """
+        self.binding = binding
+        self._neural, self._bodies = neural, bodies
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.binding, name)
+
+    def read_net_normal_forces(self, dst: wp.array) -> None:
+        """Reads as the binding does, then writes the model's forces over those of neural environments."""
+        self._read(self.binding.read_net_normal_forces, dst, self.forces())
+
+    def read_net_friction_forces(self, dst: wp.array) -> None:
+        """Reads as the binding does, then clears the friction of neural environments."""
+        self._read(self.binding.read_net_friction_forces, dst, None)
+
+    def forces(self) -> torch.Tensor:
+        """The model's forces on the bodies of the sensor, world axes [N], shape (N, bodies of the sensor, 3)."""
+        return self._neural.contact_forces[:, self._bodies]
+
+    def _read(self, read: Any, dst: wp.array, forces: torch.Tensor | None) -> None:
+        some = self._neural.neural
+        if some is not None:
+            read(dst)
+        # The engine orders rows by body first, by environment second.
+        rows = wp.to_torch(dst).view(len(self._bodies), -1, 3)
+        values = torch.zeros_like(rows) if forces is None else forces.transpose(0, 1)
+        rows.copy_(values if some is None else torch.where(some[:, None], values, rows))
+
+
+def answer_for_contact_forces(scene: InteractiveScene, robot: Articulation, neural: NeuralPhysics) -> None:
+    """Puts a stand-in before the binding of every contact sensor that the model can feed. Harmless to call again."""
+    for sensor in scene.sensors.values():
+        if not is_contact_sensor(sensor) or why_not_fed(sensor, robot) is not None:
+            continue
+        bodies = torch.tensor(
+            [neural.body_names.index(name) for name in sensor.body_names], device=neural.contact_forces.device
+        )
+        binding: Any = sensor._contact_binding
+        if isinstance(binding, ModelForces):
+            binding = binding.binding
+        sensor._contact_binding = ModelForces(binding, neural, bodies)
+
+
+def leave_contact_forces_alone(scene: InteractiveScene) -> None:
+    """Gives the sensors their own bindings back."""
+    for sensor in scene.sensors.values():
+        if isinstance(getattr(sensor, "_contact_binding", None), ModelForces):
+            sensor._contact_binding = sensor._contact_binding.binding
+
+
+def fill_history(scene: InteractiveScene, steps: int) -> None:
+    """Enters the model's forces into the sensors' histories, as if every one of some physics steps had been recorded.
+
+    The history of a contact sensor counts physics steps, while a sensor is updated once in a control step of the model.
+    Without this, a term that looks back over three entries would look back over three control steps.
+
+    Args:
+        scene: The scene.
+        steps: Physics steps to enter, beside the one that the sensor's own coming update enters.
+    """
+    for sensor in scene.sensors.values():
+        binding = getattr(sensor, "_contact_binding", None)
+        if not isinstance(binding, ModelForces) or sensor.cfg.history_length < 2:
+            continue
+        data: Any = sensor._data
+        for history in (data._net_normal_forces_w_history, data._net_forces_w_history):
+            # Environments first, entries second, the latest first.
+            entries = wp.to_torch(history)
+            new = min(steps, entries.shape[1])
+            entries[:, new:] = entries[:, : entries.shape[1] - new].clone()
+            entries[:, :new] = binding.forces()[:, None]
+
+
+def is_contact_sensor(sensor: Any) -> bool:
+    """Whether a sensor measures contact forces, on any physics backend."""
+    return any(cls.__name__ in ("BaseContactSensor", "ContactSensor") for cls in type(sensor).__mro__)
+
+
+def why_not_fed(sensor: Any, robot: Articulation) -> str | None:
+    """Why a force head cannot feed a contact sensor; None if it can."""
+    backend = getattr(sensor, "__backend_name__", "unknown")
+    if backend != "ovphysx":
+        return f"on the physics backend '{backend}' a force head cannot feed it: use physics=ovphysx"
+    foreign = [name for name in sensor.body_names if name not in robot.body_names]
+    if foreign:
+        return f"the model does not drive its bodies {', '.join(foreign)}"
+    cfg = sensor.cfg
+    asked = {
+        "filter_prim_paths_expr": bool(cfg.filter_prim_paths_expr),
+        "track_contact_points": cfg.track_contact_points,
+        "track_friction_forces": cfg.track_friction_forces,
+    }
+    details = [name for name, wanted in asked.items() if wanted]
+    if details:
+        return f"a force head predicts one force a body, not what {', '.join(details)} ask for"
+    return None
