@@ -7,11 +7,11 @@
     ./nerd test --tier unit                     # lint and unit tests only
     ./nerd test --tier ci                       # what .ci/run calls: fast, and pyright, and the tests marked slow
     ./nerd test tests/isaaclab/test_seam.py -k reset
-    ./nerd test tests/core -- --lf -vv         # what follows -- goes to pytest as it is
+    ./nerd test tests/core -- -vv --durations=9 # what follows -- goes to pytest as it is
 
-Unit tests share one pytest process. A physics engine cannot be started twice in a process, so each file in
-tests/isaaclab has its own. Two processes run side by side, each computing with one thread. A process that takes longer
-than its share of time is ended and counted as a failure. Logs are in logs/tests.
+The unit tests of a folder share one pytest process. A physics engine cannot be started twice in a process, so each file
+in tests/isaaclab has its own. Two processes run side by side, each computing with one thread. A process that takes
+longer than its share of time is ended and counted as a failure. Logs are in logs/tests.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import argparse
 import contextlib
 import dataclasses
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -54,7 +55,7 @@ class Job:
     @property
     def stem(self) -> Path:
         """Path of the log and the JUnit file, without their endings."""
-        return LOGS / self.name.replace("/", "_").replace(" ", "_").removesuffix(".py")
+        return LOGS / re.sub(r"\W+", "_", self.name.removesuffix(".py"))[:100]
 
 
 @dataclasses.dataclass
@@ -284,7 +285,12 @@ def main(argv: list[str] | None = None) -> int:
     options += ["-x"] if args.x else []
     pytest = [sys.executable, "-m", "pytest", *options, *to_pytest]
     unit, engine = _split(args.paths, args.tier)
-    jobs = [Job("unit tests", [*pytest, *unit], is_pytest=True, streamed=True)] if unit else []
+    # The tests of the repository itself import nothing large, so something runs after a second; torch takes four.
+    repo = [path for path in unit if path.startswith("tests/repo")]
+    core = [path for path in unit if path not in repo]
+    jobs = [
+        Job(" ".join(paths), [*pytest, "--no-header", *paths], True, streamed=True) for paths in (repo, core) if paths
+    ]
     jobs += _checks(args.tier) if not (args.no_lint or args.paths) else []
     jobs += [Job(path, [*pytest, "-v", path], is_pytest=True) for path in engine]
 

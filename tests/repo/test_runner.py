@@ -42,7 +42,8 @@ def suite(tmp_path: Path, repo_root: Path) -> Path:
         shutil.copy(repo_root / name, tmp_path / name)
     for folder in ("core", "repo", "isaaclab"):
         (tmp_path / "tests" / folder).mkdir()
-    (tmp_path / "tests/core/test_base.py").write_text(PASSES)
+    for folder in ("core", "repo"):
+        (tmp_path / "tests" / folder / "test_base.py").write_text(PASSES)
     return tmp_path
 
 
@@ -63,7 +64,7 @@ def test_each_engine_file_has_its_own_process(suite: Path):
     _add(suite, "isaaclab/test_c.py", SKIPS)
     code, output = _run(suite)
     assert code == 0, output
-    assert re.search(r"\n3 passed, 0 failed, 1 skipped in \d+ s\n$", output)
+    assert re.search(r"\n4 passed, 0 failed, 1 skipped in \d+ s\n$", output)
     assert "slowest files" in output and "ask for it with --slow" in output
 
 
@@ -73,7 +74,7 @@ def test_one_failure_fails_the_run(suite: Path):
     _add(suite, "isaaclab/test_b.py", PASSES)
     code, output = _run(suite)
     assert code == 1
-    assert "2 passed, 1 failed, 0 skipped" in output and "assert 1 == 2" in output
+    assert "3 passed, 1 failed, 0 skipped" in output and "assert 1 == 2" in output
     assert "failed: tests/isaaclab/test_a.py" in output
 
 
@@ -81,7 +82,7 @@ def test_crash_is_a_failure(suite: Path):
     """A process that the engine takes down counts as failed and says by what it was ended."""
     _add(suite, "isaaclab/test_a.py", CRASHES)
     code, output = _run(suite)
-    assert code == 1 and "1 passed, 1 failed" in output and "SIGSEGV" in output
+    assert code == 1 and "2 passed, 1 failed" in output and "SIGSEGV" in output
 
 
 def test_hang_is_a_failure(suite: Path):
