@@ -133,7 +133,9 @@ def play_episodes(env: Any, policy: Policy, scores: tuple[Score, ...]) -> dict[s
 
     Returns:
         Number of episodes, share of each termination, and mean and standard deviation over the episodes of their
-        return (as published: not multiplied by the control step), their length [steps] and each score.
+        return (as published: not multiplied by the control step), their length [steps] and each score; of the part that
+        each reward term has in the return (``terms``); and of what command terms measure of the motion that followed
+        their commands (``commands``, empty for tasks without commands).
     """
     import torch
 
@@ -148,6 +150,8 @@ def play_episodes(env: Any, policy: Policy, scores: tuple[Score, ...]) -> dict[s
     sums = {score.name: torch.zeros(count, device=device) for score in scores}
     held = {score.name: torch.zeros(count, device=device) for score in scores}  # steps in a row, up to now
     ends = {term: 0 for term in env.termination_manager.active_terms}
+    terms = {term: torch.zeros(count, device=device) for term in env.reward_manager.active_terms}
+    followed: dict[str, torch.Tensor] = {}
     with torch.inference_mode():
         for step in range(env.max_episode_length):
             for score in scores:
@@ -157,9 +161,15 @@ def play_episodes(env: Any, policy: Policy, scores: tuple[Score, ...]) -> dict[s
                 else:
                     unbroken = torch.where(value, held[score.name] + 1, 0.0)
                     held[score.name] = torch.where(playing, unbroken, held[score.name])
+            # Their sums start anew inside the step that ends an episode, so they are read before each step.
+            for name, value in _command_metrics(env).items():
+                followed[name] = torch.where(playing, value, followed.get(name, 0.0))
             obs, reward, terminated, truncated, _ = env.step(policy(obs["policy"]))
             length += playing
             total += torch.where(playing, reward / env.step_dt, 0.0)
+            for column, values in enumerate(terms.values()):
+                # Isaac Lab shows the terms of a step for one environment at a time only; this is the table behind that.
+                values += torch.where(playing, env.reward_manager._step_reward[:, column], 0.0)
             ended = playing & (terminated | truncated)
             for term in ends:
                 ends[term] += int((env.termination_manager.get_term(term) & ended).sum())
@@ -180,6 +190,18 @@ def play_episodes(env: Any, policy: Policy, scores: tuple[Score, ...]) -> dict[s
         "episodes": count,
         "ends": {term: number / count for term, number in ends.items()},
         "scores": {name: {"unit": units[name], **_summary(values)} for name, values in episodes.items()},
+        "terms": {name: _summary(values) for name, values in terms.items()},
+        "commands": {name: _summary(values) for name, values in followed.items()},
+    }
+
+
+def _command_metrics(env: Any) -> dict[str, torch.Tensor]:
+    """What the command terms measure of the episode so far, by ``term/metric``, shapes (N,)."""
+    manager = env.command_manager
+    return {
+        f"{name}/{metric}": value.clone()
+        for name in manager.active_terms
+        for metric, value in manager.get_term(name).metrics.items()
     }
 
 

@@ -113,6 +113,10 @@ def _show(result: dict) -> None:
     for name in physx["scores"]:
         pair = (f"{mode['scores'][name]['mean']:.4g} +- {mode['scores'][name]['std']:.3g}" for mode in (physx, neural))
         table.add_row(name.replace("_", " "), *pair)
+    for part, title in (("terms", "reward of"), ("commands", "command")):
+        for name in physx[part]:
+            pair = (f"{mode[part][name]['mean']:.4g} +- {mode[part][name]['std']:.3g}" for mode in (physx, neural))
+            table.add_row(f"{title} {name}", *pair)
     for name in physx["ends"]:
         table.add_row(f"ended by {name}", *(f"{100 * mode['ends'][name]:.1f} %" for mode in (physx, neural)))
     Console().print(table)
