@@ -3,9 +3,11 @@
 
 """Measure how many env-steps a second PhysX makes on this CPU: Cartpole and Ant, sizes, processes, thread settings.
 
-    python benchmarks/physx_cpu.py                                  # all of it, about 6 minutes
-    python benchmarks/physx_cpu.py --quick                          # two sizes, short, about 1.5 minutes
-    python benchmarks/physx_cpu.py --out docs/evidence/physx_cpu    # also writes physx_cpu.json and physx_cpu.md
+    python benchmarks/physx_cpu.py                  # all of it, about 5 minutes
+    python benchmarks/physx_cpu.py --quick          # two sizes, half the settings, short: about 1.5 minutes
+    python benchmarks/physx_cpu.py --out docs/evidence/physx_cpu.json --doc docs/collecting-on-a-cpu.md
+
+The last keeps the numbers, and writes the table and what follows from it into the document.
 
 One env-step is one control step of one environment (two physics steps), rewards, observations and resets included, with
 random actions. Several processes run at the same time and their rates are added. Nothing else should run meanwhile; the
@@ -29,6 +31,8 @@ TASKS = {"cartpole": "NeRD-Cartpole", "ant": "NeRD-Ant-Run"}
 SIZES = (64, 256, 512, 1024)
 MARK = "@@ "
 """Begins the lines of a worker that are meant for us; Isaac Lab writes many others."""
+MARKER = "<!-- physx_cpu -->"
+"""Stands before and after the part of the document that this program writes."""
 WARM_UP_STEPS = 20
 
 
@@ -70,7 +74,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="two sizes, half the settings, short runs")
     parser.add_argument("--seconds", type=float, help="time of one measurement (default: 2, quick: 1)")
-    parser.add_argument("--out", type=Path, help="write OUT.json and OUT.md")
+    parser.add_argument("--out", type=Path, help="JSON file to write the result to")
+    parser.add_argument("--doc", type=Path, help=f"document to write the table into, between two lines '{MARKER}'")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     seconds = arguments.seconds or (1.0 if arguments.quick else 2.0)
@@ -95,12 +100,14 @@ def main() -> int:
         **host_facts(),
         "rows": rows,
     }
-    text = table(result)
+    text = f"{table(result)}\n{conclusions(rows)}"
     print(text)
     if arguments.out is not None:
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.with_suffix(".json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-        arguments.out.with_suffix(".md").write_text(text, encoding="utf-8")
+        arguments.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    if arguments.doc is not None:
+        before, _, after = arguments.doc.read_text(encoding="utf-8").split(MARKER)
+        arguments.doc.write_text(f"{before}{MARKER}\n\n{text}\n{MARKER}{after}", encoding="utf-8")
     return 0
 
 
@@ -220,6 +227,27 @@ def table(result: dict[str, Any]) -> str:
             rate = rates[setting, column]
             cells.append(f"**{rate:,}**" if rate == best[column] else f"{rate:,}")
         lines.append(f"| {Setting(*setting).label()} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def conclusions(rows: list[dict[str, Any]]) -> str:
+    """Return what follows from the rows: the fastest way for each robot, and what each choice is worth."""
+
+    def key(row: dict[str, Any]) -> Setting:
+        return Setting(row["processes"], row["omp"], row["engine"])
+
+    lines = []
+    for robot in dict.fromkeys(row["robot"] for row in rows):
+        own = [row for row in rows if row["robot"] == robot]
+        best = max(own, key=lambda row: row["rate"])
+        plain = max((row for row in own if key(row) == Setting(1, None, None)), key=lambda row: row["rate"])
+        single = max((row for row in own if row["processes"] == 1), key=lambda row: row["rate"])
+        lines.append(
+            f"- {robot}: fastest with {key(best).label()}, {best['envs_per_process']} envs each: "
+            f"{best['rate']:,} env-steps/s. That is {best['rate'] / plain['rate']:.2f} times the best of one process "
+            f"with nothing set ({plain['envs_per_process']} envs) and {best['rate'] / single['rate']:.2f} times the "
+            f"best of one process ({key(single).label().partition(', ')[2]}, {single['envs_per_process']} envs)."
+        )
     return "\n".join(lines) + "\n"
 
 
