@@ -142,6 +142,17 @@ def test_a_model_that_diverged_is_not_saved(tmp_path):
     assert not (tmp_path / "m").exists()
 
 
+def test_what_could_not_be_read_back_is_not_saved(tmp_path, monkeypatch):
+    """Settings beyond the caps and a state of training beyond its limit are errors when saving, not when loading."""
+    with pytest.raises(CheckpointError, match="layers"):
+        checkpoint.save(tmp_path / "m", make(PredictorCfg(model=RecurrentCfg(hidden=1, layers=1025))))
+    monkeypatch.setattr(checkpoint, "MAX_STATE_BYTES", 1000)
+    monkeypatch.setattr(checkpoint, "MAX_STATE_RATIO", 1)
+    with pytest.raises(CheckpointError, match="read back"):
+        checkpoint.save(tmp_path / "m", make(), state={"a": torch.zeros(100_000)})
+    assert not (tmp_path / "m").exists()
+
+
 # -- another robot ---------------------------------------------------------------------------------------------
 
 

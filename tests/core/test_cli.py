@@ -46,7 +46,7 @@ def test_no_word_shows_the_help_and_fails(capsys):
 
 def test_an_unknown_command_lists_near_names(capsys):
     """A slip of the finger is answered with the right name."""
-    assert cli.main(["chekpoint"]) == 2
+    assert cli.main(["checkpoind"]) == 2
     assert "did you mean 'checkpoint'?" in capsys.readouterr().err
 
 

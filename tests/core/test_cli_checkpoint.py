@@ -93,15 +93,6 @@ def test_a_damaged_checkpoint_is_one_message(saved, capsys, monkeypatch):
     assert err.startswith("nerd checkpoint: ") and "cut or changed" in err and "Traceback" not in err
 
 
-def test_export_writes_what_it_checked(saved, tmp_path, capsys):
-    """The torch program and its description are written, and the difference is printed."""
-    out = tmp_path / "out"
-    words = ["checkpoint", "export", str(saved), "--out", str(out), "--format", "torch", "--check-steps", "10"]
-    assert main(words) == 0
-    assert sorted(file.name for file in out.iterdir()) == ["interface.json", "step.pt2"]
-    assert "differs by at most" in capsys.readouterr().out
-
-
 def test_help_and_wrong_words(capsys):
     """Help ends with 0; a missing path and an unknown word with tyro's explanation and 2."""
     for words, code in [(["--help"], 0), (["info"], 2), (["inf", "x"], 2)]:

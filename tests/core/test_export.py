@@ -9,6 +9,8 @@ from dataclasses import replace
 import pytest
 import torch
 
+from nerd_core import checkpoint
+from nerd_core.cli import main
 from nerd_core.export import INTERFACE, ONNX, PROGRAM, CachedStep, ExportError, compare, export, onnx_runner
 from nerd_core.models import MlpCfg, RecurrentCfg
 from nerd_core.predictor import Predictor, PredictorCfg
@@ -36,22 +38,26 @@ def make(spec, cfg) -> Predictor:
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory):
-    """A floating robot with contacts and forces, exported in both formats."""
-    path = tmp_path_factory.mktemp("export") / "crawler"
-    return path, export(make(*FORCES), path, check_steps=300)
+    """A floating robot with contacts and forces, exported in both formats from the command line."""
+    folder = tmp_path_factory.mktemp("export")
+    path = checkpoint.save(folder / "model", make(*FORCES))
+    assert main(["checkpoint", "export", str(path), "--out", str(folder / "out"), "--check-steps", "300"]) == 0
+    return folder / "out"
 
 
 def test_both_formats_agree_over_300_steps_with_resets(exported):
-    """The largest relative difference of states and forces stays below 1e-5."""
-    assert set(exported[1]) == {PROGRAM, ONNX}
-    assert max(exported[1].values()) < 1e-5
+    """The largest relative difference of states and forces, as the export reports it, stays below 1e-5."""
+    check = json.loads((exported / INTERFACE).read_text())["check"]
+    assert check["steps"] == 300 and set(check["largest_difference"]) == {PROGRAM, ONNX}
+    assert max(check["largest_difference"].values()) < 1e-5
+    assert sorted(file.name for file in exported.iterdir()) == sorted((INTERFACE, ONNX, PROGRAM))
 
 
 def test_the_batch_is_free(exported):
     """One file serves any number of environments, one and more than it was made with."""
-    program = torch.export.load(exported[0] / PROGRAM).module()
+    program = torch.export.load(exported / PROGRAM).module()
     for batch in (1, 8):
-        for run in (onnx_runner(exported[0] / ONNX), lambda inputs: program(*inputs)):
+        for run in (onnx_runner(exported / ONNX), lambda inputs: program(*inputs)):
             assert compare(CachedStep(make(*FORCES)), run, steps=30, batch=batch) < 1e-5
 
 
@@ -59,7 +65,7 @@ def test_the_comparison_notices_other_weights_and_a_lost_history(exported):
     """A weight changed by a percent, and a runner that forgets the history, are both told apart."""
     other = make(*FORCES)
     other.get_parameter("model.embed.weight").data.mul_(1.01)
-    run = onnx_runner(exported[0] / ONNX)
+    run = onnx_runner(exported / ONNX)
     assert compare(CachedStep(other), run, steps=20) > 1e-4
 
     def forgetful(inputs):
@@ -78,7 +84,7 @@ def test_the_inputs_are_left_as_they_were(exported):
     history = tuple(tensor + 1 for tensor in step.predictor.init_cache(2).values())
     inputs = (state, torch.randn(2, 1), *contacts, torch.tensor([True, False]), *history)
     copies = tuple(tensor.clone() for tensor in inputs)
-    for run in (lambda given: step(*given), onnx_runner(exported[0] / ONNX)):
+    for run in (lambda given: step(*given), onnx_runner(exported / ONNX)):
         run(inputs)
         assert all(torch.equal(tensor, copy) for tensor, copy in zip(inputs, copies, strict=True))
 
@@ -87,8 +93,8 @@ def test_the_interface_describes_the_file(exported):
     """Names, order and ranks of all inputs and outputs are those of the ONNX file; units and frames are named."""
     import onnxruntime as ort
 
-    document = json.loads((exported[0] / INTERFACE).read_text())
-    session = ort.InferenceSession(str(exported[0] / ONNX), providers=["CPUExecutionProvider"])
+    document = json.loads((exported / INTERFACE).read_text())
+    session = ort.InferenceSession(str(exported / ONNX), providers=["CPUExecutionProvider"])
     for entries, items in [(document["inputs"], session.get_inputs()), (document["outputs"], session.get_outputs())]:
         assert [entry["name"] for entry in entries] == [item.name for item in items]
         for entry, item in zip(entries, items, strict=True):

@@ -142,6 +142,7 @@ def save(
     tensors = dict(predictor.state_dict())
     try:
         _require_finite(tensors)
+        _require_bounded(to_plain(predictor.cfg), "predictor")
         config = CheckpointConfig(
             predictor=predictor.cfg,
             versions=versions(),
@@ -156,6 +157,10 @@ def save(
         }
         if state is not None:
             files |= {f"{TRAINING}/{name}": content for name, content in state_files(state).items()}
+        for name, content in files.items():
+            limit = MAX_JSON_BYTES if name.endswith(".json") else _state_limit(tensors)
+            if len(content) > limit:
+                raise UnsafeFile(f"'{name}' would have {len(content)} bytes, more than the {limit} that are read back")
     except ValueError as error:
         raise CheckpointError(f"the checkpoint '{path}' cannot be saved: {error}") from None
     sizes = {name: {"bytes": len(content), "sha256": digest(content)} for name, content in files.items()}
@@ -267,12 +272,16 @@ def load_training_state(path: str | Path) -> Tree:
         if (path / TRAINING).is_symlink():
             raise UnsafeFile(f"'{TRAINING}' is a link; links are not followed: copy the directory itself")
         manifest = _read_manifest(path)
-        limit = sum(tensor.nbytes for tensor in found.tensors.values()) * MAX_STATE_RATIO + MAX_STATE_BYTES
         for name in OPTIONAL:
-            _read_listed(path, name, manifest, limit)
+            _read_listed(path, name, manifest, _state_limit(found.tensors))
         return load_state(path / TRAINING)
     except (UnsafeFile, StateError) as error:
         raise CheckpointError(f"the checkpoint '{path}' cannot be loaded: {error}") from None
+
+
+def _state_limit(tensors: Mapping[str, torch.Tensor]) -> int:
+    """Largest size of a file of the state of training [bytes], for a model with these tensors."""
+    return sum(tensor.nbytes for tensor in tensors.values()) * MAX_STATE_RATIO + MAX_STATE_BYTES
 
 
 def expected_tensors(spec: RobotSpec, cfg: PredictorCfg) -> dict[str, TensorInfo]:
