@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from pxr import Usd
 
 
+NO_GROUND_BELOW = 1.0e6
+"""How far below the robots the plane lies that stands for no ground at all [m]: out of reach of every contact."""
+
+
 class GroundError(ValueError):
     """A scene whose ground the contact queries cannot express."""
 
@@ -26,10 +30,11 @@ def find_ground(env: ManagerBasedEnv) -> Ground:
     """The static surface below the robots: what has a collision shape and belongs to no rigid body.
 
     Planes are taken as they are. Meshes are taken as triangles. A scene with both is refused, as is one with static
-    shapes inside the environments (walls, tables): a model knows only one ground.
+    shapes inside the environments (walls, tables): a model knows only one ground. Without any static shape the robot
+    touches nothing, and the ground is a plane out of its reach.
 
     Raises:
-        GroundError: There is no ground, or one that cannot be expressed.
+        GroundError: The ground cannot be expressed.
     """
     planes, meshes = [], []
     for prim, matrix in _static_colliders(env.sim.stage):
@@ -51,8 +56,12 @@ def find_ground(env: ManagerBasedEnv) -> Ground:
             torch.tensor(triangles, dtype=torch.long, device=env.device),
             placement=origins,
         )
-    got = "planes and meshes" if planes else "neither a plane nor a mesh"
-    raise GroundError(f"got {got} as static ground, expected planes or meshes: neural mode cannot see its contacts")
+    if planes or meshes:
+        raise GroundError(
+            "got planes and meshes as static ground, expected one kind: neural mode cannot see contacts with both"
+        )
+    up = torch.tensor([[0.0, 0.0, 1.0]], device=env.device).expand(len(origins), -1)
+    return PlaneGround(up.contiguous(), torch.full((len(origins),), -NO_GROUND_BELOW, device=env.device))
 
 
 def _static_colliders(stage: Usd.Stage) -> list[tuple[Usd.Prim, np.ndarray]]:
