@@ -9,39 +9,49 @@ and ends with the same bytes as one that was not.
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import hashlib
 import importlib.metadata
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from nerd_core import __version__
 from nerd_core.contacts import ContactModel
-from nerd_core.data.layout import ShardMeta, host_name
+from nerd_core.data.layout import ShardMeta, Trajectories, host_name
 from nerd_core.data.shards import ShardWriter
-from nerd_core.grounds import PlaneGround
+from nerd_core.grounds import Ground
 from nerd_core.guard import StateGuard
+from nerd_core.serialization import StructureError, from_plain, to_plain
 
 from ..physics.ground import find_ground
-from ..physics.robot_description import control_range
-from .collect_cfg import CollectCfg
-from .excitation import ControlRange, Excitation
-from .initial_states import draw_initial_states
-from .lean_scene import LeanScene
+from .collect_cfg import CollectCfg, CollectError
+from .contact_agreement import Agreement, compare, contacts_of_slots
+from .contact_probe import ContactProbe
+from .lean_rollouts import LeanRollouts
+from .managed_rollouts import ManagedRollouts
+from .transitions import Transitions, to_trajectories
 
 if TYPE_CHECKING:
     from ..envs.nerd_env import NerdDynamics
+
+EMPTY_BATCHES = 5
+"""Batches in a row without one usable trajectory after which a collection gives up."""
 
 _BACKENDS = {"ovphysx": "ovphysx", "physx": "isaacsim", "newton": "newton"}
 
 
 @dataclass
 class CollectReport:
-    """What a worker did."""
+    """What a worker did, up to now, earlier runs of the same command included."""
 
+    batches: int = 0
+    """Batches recorded."""
     transitions: int = 0
     """Control steps recorded."""
     trajectories: int = 0
@@ -49,7 +59,9 @@ class CollectReport:
     dropped: dict[str, int] = field(default_factory=dict)
     """Trajectories not recorded, by reason."""
     kinds: dict[str, int] = field(default_factory=dict)
-    """Trajectories by kind of excitation, those that were dropped included."""
+    """Roll-outs by kind of excitation, those that were dropped included."""
+    agreement: Agreement = field(default_factory=Agreement)
+    """How contacts of the solver and of geometry agree, where both were asked for."""
 
 
 class Collector:
@@ -59,21 +71,26 @@ class Collector:
         """Opens or continues a shard.
 
         Args:
-            env: Environment of :attr:`CollectCfg.task` in ``physx`` mode.
+            env: Environment of :attr:`CollectCfg.task` in ``physx`` mode, made by :func:`change_task`, before its first
+                step.
             cfg: What to collect.
             out: Folder of the dataset.
             shard: Number of the shard.
         """
         self._env, self._cfg, self._shard = env, cfg, shard
+        env.reset(seed=cfg.seed)
         self._spec = env.robot_spec
-        low, high = control_range(env, env.robot, self._spec)
-        self._limits = ControlRange(low.cpu(), high.cpu())
-        self._scene = LeanScene(env, rewrite=cfg.teacher_mode == "rewritten")
-        self._ground = find_ground(env).to("cpu") if self._spec.slots else None
+        self._probe = ContactProbe(env) if cfg.contacts in ("sensor", "both") else None
+        # Isaac Lab sets velocities to zero in the first reset of its life, and engines warm up in their first step.
+        env.step(torch.zeros(env.num_envs, env.action_manager.total_action_dim, device=env.device))
+        ground = find_ground(env).to("cpu") if self._spec.slots and cfg.ground == "task" else None
+        rollouts = ManagedRollouts if cfg.managers else LeanRollouts
+        self._rollouts = rollouts(env, cfg, ground, self._probe)
         self._contacts = ContactModel(self._spec)
         self._guard = StateGuard(self._spec)
         self._writer = ShardWriter(out, self._spec, self._meta(), shard=shard)
-        self.report = CollectReport(self._writer.transitions, self._writer.trajectories)
+        self._report_file = self._writer.path / "report.json"
+        self.report = self._resume()
 
     def run(self, transitions: int, progress: Callable[[CollectReport], None]) -> CollectReport:
         """Collects until the shard holds a number of transitions.
@@ -82,75 +99,125 @@ class Collector:
             transitions: Number of transitions that the shard shall hold.
             progress: Called after each batch.
         """
-        with self._writer:
+        with self._writer, torch.inference_mode():
             while self.report.transitions < transitions:
-                self._batch(self._writer.batches)
-                self.report.transitions = self._writer.transitions
-                self.report.trajectories = self._writer.trajectories
+                self._batch()
                 progress(self.report)
         return self.report
 
-    @torch.no_grad()
-    def _batch(self, number: int) -> None:
-        cfg, spec, count = self._cfg, self._spec, self._scene.num_envs
-        seed = int.from_bytes(hashlib.sha256(f"{cfg.seed}/{self._shard}/{number}".encode()).digest()[:8], "big") >> 1
-        generator = torch.Generator().manual_seed(seed)
-        excitation = Excitation(spec, self._limits, cfg.shares, count, cfg.steps, generator)
-        self._begin(seed, generator)
-        states = [self._scene.read().clone()]
-        controls = []
-        for step in range(cfg.steps):
-            control = excitation.control(step, states[-1])
-            controls.append(control)
-            states.append(self._scene.step(control).clone())
-        state, control = torch.stack(states, 1).cpu(), torch.stack(controls, 1).cpu()
-        keep = self._keep(state)
-        for kind in excitation.kinds:
-            self.report.kinds[kind] = self.report.kinds.get(kind, 0) + 1
-        if keep.any():
-            self._write(state[keep], control[keep], keep)
-
-    def _begin(self, seed: int, generator: torch.Generator) -> None:
-        if self._cfg.initial == "wide":
-            state = draw_initial_states(self._spec, self._cfg.ranges, self._scene.num_envs, generator, self._ground)
-            self._scene.write(state.to(self._env.device))
+    def _batch(self) -> None:
+        """Adds one batch to the shard. A batch of which nothing is left is drawn again, up to a number of times."""
+        for attempt in range(EMPTY_BATCHES):
+            trajectories = self._roll(self._writer.batches, attempt)
+            if trajectories is not None:
+                break
         else:
-            self._env.reset(seed=seed % 2**31)
+            reasons = ", ".join(f"{reason}: {number}" for reason, number in self.report.dropped.items())
+            raise CollectError(
+                f"not one usable trajectory in {EMPTY_BATCHES} batches ({reasons}): narrow the first states "
+                "(--ranges, --initial task), the excitation (--shares) or --steps"
+            )
+        self._writer.append_trajectories(trajectories)
+        self.report.batches = self._writer.batches
+        self.report.transitions = self._writer.transitions
+        self.report.trajectories = self._writer.trajectories
+        waiting = self._report_file.with_suffix(".part")
+        waiting.write_text(json.dumps(to_plain(self.report)) + "\n", encoding="utf-8")
+        waiting.replace(self._report_file)
 
-    def _keep(self, state: torch.Tensor) -> torch.Tensor:
-        """Which trajectories to record; counts the others by reason."""
-        finite = state.isfinite().all(-1).all(-1)
-        sane = self._guard(torch.where(finite[:, None, None], state, self._guard.neutral)).all(-1)
-        for reason, mask in (("not finite", ~finite), ("outside the guard", finite & ~sane)):
-            if mask.any():
-                self.report.dropped[reason] = self.report.dropped.get(reason, 0) + int(mask.sum())
-        return finite & sane
+    def _roll(self, number: int, attempt: int) -> Trajectories | None:
+        """Plays a batch."""
+        name = f"{self._cfg.seed}/{self._shard}/{number}" + (f"/{attempt}" if attempt else "")
+        seed = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") >> 1
+        if self._probe is not None:
+            self._probe.clear()
+        transitions, ground = self._rollouts.roll(number, seed)
+        transitions = self._with_contacts(transitions, ground)
+        trajectories, dropped = to_trajectories(transitions, self._guard)
+        _add(self.report.dropped, dropped)
+        for kind in self._rollouts.kinds:
+            _add(self.report.kinds, {kind: 1})
+        return trajectories
 
-    def _write(self, state: torch.Tensor, control: torch.Tensor, keep: torch.Tensor) -> None:
-        ground, contacts = None, None
-        if isinstance(self._ground, PlaneGround) and self._ground.normal.dim() == 2:
-            planes = torch.cat((self._ground.normal, self._ground.offset[:, None]), dim=-1)
-            ground = planes.expand(len(keep), 4)[keep]
-        if self._cfg.contacts == "geometry" and self._ground is not None:
-            contacts = self._contacts(state[:, :-1], self._ground, keep.nonzero().squeeze(-1))
-        self._writer.append(state, control, ground=ground, contacts=contacts)
+    def _with_contacts(self, transitions: Transitions, ground: Ground | None) -> Transitions:
+        if self._cfg.contacts == "none" or ground is None:
+            return transitions
+        contacts, force = self._contacts(transitions.before, ground), None
+        if self._probe is not None:
+            pairs, force = self._probe.take()
+            if self._cfg.contacts == "both":
+                self.report.agreement.add(compare(pairs, contacts, self._spec))
+            else:
+                contacts = contacts_of_slots(pairs, contacts, self._spec)
+        return dataclasses.replace(transitions, contacts=contacts, body_force=force)
 
     def _meta(self) -> ShardMeta:
+        cfg = self._cfg
         backend = next(
             (name for name in _BACKENDS if self._env.sim.physics_manager.__name__.lower().startswith(name)), ""
         )
-        package = _BACKENDS.get(backend, backend)
+        notes = {
+            "initial": cfg.initial,
+            "ranges": json.dumps(cfg.ranges, sort_keys=True),
+            "num_envs": str(cfg.num_envs),
+            "steps": str(cfg.steps),
+            "managers": str(cfg.managers).lower(),
+            "ground": cfg.ground,
+            "contacts": cfg.contacts,
+        }
+        if cfg.policy is not None:
+            notes |= {"policy": cfg.policy_hash, "policy_noise": f"{cfg.policy_noise:g}"}
+        source = {"none": "none", "sensor": "sensor"}.get(cfg.contacts, "geometry")
         return ShardMeta(
-            task=self._cfg.task,
-            seed=self._cfg.seed,
-            teacher=f"{backend} ({_version(package)})",
-            teacher_mode=self._cfg.teacher_mode,
-            excitation=", ".join(f"{kind} {share:g}" for kind, share in sorted(self._cfg.shares.items())),
-            contact_source=self._cfg.contacts if self._spec.slots else "none",
+            task=cfg.task,
+            seed=cfg.seed,
+            teacher=f"{backend} ({_version(_BACKENDS.get(backend, backend))})",
+            teacher_mode=cfg.teacher_mode,
+            excitation=", ".join(f"{kind} {share:g}" for kind, share in sorted(cfg.shares.items())),
+            contact_source=source if self._spec.slots else "none",  # type: ignore[arg-type]
             host=host_name(),
             versions={"nerd": __version__, "isaaclab": _version("isaaclab"), "torch": torch.__version__},
-            notes={"initial": self._cfg.initial, "num_envs": str(self._cfg.num_envs), "steps": str(self._cfg.steps)},
+            notes=notes,
         )
+
+    def _resume(self) -> CollectReport:
+        """The report of the run that is continued. What the shard itself tells is taken from there: a process that was
+        killed between writing a batch and the report has not counted what it dropped from that batch.
+        """
+        found = CollectReport()
+        with contextlib.suppress(OSError, ValueError, StructureError):
+            found = from_plain(CollectReport, json.loads(self._report_file.read_text(encoding="utf-8")))
+        found.batches, found.transitions = self._writer.batches, self._writer.transitions
+        found.trajectories = self._writer.trajectories
+        return found
+
+
+def change_task(env_cfg: Any, cfg: CollectCfg) -> None:
+    """Changes the configuration of a task as far as a collection needs it.
+
+    Args:
+        env_cfg: Configuration of the task; changed in place.
+        cfg: What to collect.
+    """
+    from ..recorders.transition_recorder import TransitionRecordersCfg
+    from .random_planes import prepare_scene
+
+    env_cfg.seed = cfg.seed
+    if cfg.managers:
+        env_cfg.recorders = TransitionRecordersCfg()
+        env_cfg.recorders.transitions.steps = cfg.steps
+    if cfg.ground == "random-planes":
+        prepare_scene(env_cfg.scene)
+    if cfg.contacts in ("sensor", "both"):
+        robot = env_cfg.nerd.robot or "robot"
+        spawn = getattr(getattr(env_cfg.scene, robot, None), "spawn", None)
+        if hasattr(spawn, "activate_contact_sensors"):
+            spawn.activate_contact_sensors = True
+
+
+def _add(counts: dict[str, int], more: Mapping[str, int]) -> None:
+    for name, number in more.items():
+        counts[name] = counts.get(name, 0) + number
 
 
 def _version(package: str) -> str:

@@ -17,10 +17,17 @@ import torch
 
 from nerd_core.spec import RobotSpec
 
-KINDS = ("random", "held", "ou", "spline", "pd", "zero")
+SIGNALS = ("random", "held", "ou", "spline", "zero")
 """``random``: drawn anew each step (as published). ``held``: drawn, then held for a while. ``ou``: an
-Ornstein-Uhlenbeck process. ``spline``: smooth curves through drawn points. ``pd``: efforts of a proportional-derivative
-law towards drawn joint positions, for joints under effort control. ``zero``: no effort; targets in the middle."""
+Ornstein-Uhlenbeck process. ``spline``: smooth curves through drawn points. ``zero``: no effort; targets in the
+middle."""
+
+LEAN_KINDS = (*SIGNALS, "pd")
+"""Kinds without managers. ``pd``: efforts of a proportional-derivative law towards drawn joint positions, for joints
+under effort control."""
+
+MANAGED_KINDS = (*SIGNALS, "policy")
+"""Kinds with managers, for actions instead of controls. ``policy``: a trained policy, with noise."""
 
 DEFAULT_SHARES: dict[str, float] = {"random": 0.3, "held": 0.2, "ou": 0.2, "spline": 0.1, "pd": 0.1, "zero": 0.1}
 """What each kind gets by default."""
@@ -57,19 +64,53 @@ class ControlRange:
         return 0.5 * (self.high - self.low)
 
 
-def check_shares(shares: Mapping[str, float]) -> dict[str, float]:
+def check_shares(shares: Mapping[str, float], kinds: tuple[str, ...] = LEAN_KINDS) -> dict[str, float]:
     """The shares, scaled to sum up to one, without the kinds that get nothing.
+
+    Args:
+        shares: Share of trajectories by kind.
+        kinds: Kinds that there are.
 
     Raises:
         ExcitationError: With what was got and what was expected.
     """
-    unknown = sorted(set(shares) - set(KINDS))
+    unknown = sorted(set(shares) - set(kinds))
     if unknown:
-        raise ExcitationError(f"got the excitations {unknown}, expected some of {', '.join(KINDS)}")
+        elsewhere = {"pd": "without --managers", "policy": "with --managers and --policy PATH"}
+        hints = "".join(f" ('{kind}' works {elsewhere[kind]})" for kind in unknown if kind in elsewhere)
+        raise ExcitationError(f"got the excitations {', '.join(unknown)}, expected some of {', '.join(kinds)}{hints}")
     total = sum(shares.values())
-    if not (math.isfinite(total) and total > 0.0) or min(shares.values()) < 0.0:
+    if not (math.isfinite(total) and total > 0.0 and min(shares.values()) >= 0.0):
         raise ExcitationError(f"got the shares {dict(shares)}, expected numbers >= 0 that do not sum up to zero")
     return {kind: share / total for kind, share in shares.items() if share > 0.0}
+
+
+def draw_signals(
+    shares: Mapping[str, float], count: int, steps: int, dim: int, generator: torch.Generator
+) -> tuple[list[str], torch.Tensor]:
+    """Picks a kind for each trajectory and draws its signal.
+
+    Args:
+        shares: Share of each kind, see :func:`check_shares`.
+        count: Number of trajectories, N.
+        steps: Length of the trajectories, T.
+        dim: Number of channels, C.
+        generator: Source of randomness, on the CPU.
+
+    Returns:
+        The kinds, and signals in [-1, 1] of shape (N, T, C), zero for kinds that are not among :data:`SIGNALS`.
+    """
+    names = list(shares)
+    pick = torch.multinomial(torch.tensor(list(shares.values())), count, replacement=True, generator=generator)
+    unit = torch.zeros(count, steps, dim)
+    for i, kind in enumerate(names):
+        rows = (pick == i).nonzero().squeeze(-1)
+        if len(rows) and kind in _DRAWS:
+            unit[rows] = _DRAWS[kind](len(rows), steps, dim, generator)
+    amplitude = AMPLITUDES[0] + (AMPLITUDES[1] - AMPLITUDES[0]) * torch.rand(count, 1, 1, generator=generator)
+    kinds = [names[i] for i in pick.tolist()]
+    is_random = torch.tensor([kind == "random" for kind in kinds]).view(-1, 1, 1)
+    return kinds, torch.where(is_random, unit, unit * amplitude)
 
 
 class Excitation:
@@ -95,21 +136,12 @@ class Excitation:
             generator: Source of randomness, on the CPU.
         """
         shares = check_shares(shares)
-        self._limits = limits
-        weights = torch.tensor(list(shares.values()))
-        pick = torch.multinomial(weights, count, replacement=True, generator=generator)
-        self.kinds = [list(shares)[i] for i in pick.tolist()]
+        if not spec.control_slice("effort")[0]:
+            shares = _without_pd(spec, shares)
+        kinds, unit = draw_signals(shares, count, steps, spec.control_dim, generator)
+        self.kinds = kinds
         """Kind of each trajectory."""
-        size = (count, steps, spec.control_dim)
-        unit = torch.zeros(size)
-        for i, kind in enumerate(shares):
-            rows = (pick == i).nonzero().squeeze(-1)
-            if len(rows) and kind not in ("zero", "pd"):
-                unit[rows] = _DRAWS[kind](len(rows), steps, spec.control_dim, generator)
-        amplitude = AMPLITUDES[0] + (AMPLITUDES[1] - AMPLITUDES[0]) * torch.rand(count, 1, 1, generator=generator)
-        is_random = torch.tensor([kind == "random" for kind in self.kinds]).view(-1, 1, 1)
-        unit = torch.where(is_random, unit, unit * amplitude).to(limits.low.device)
-        self._open_loop = limits.middle + unit * limits.reach
+        self._open_loop = limits.middle + unit.to(limits.low.device) * limits.reach
         self._law = _PdLaw(spec, limits, [kind == "pd" for kind in self.kinds], steps, generator)
 
     def control(self, step: int, state: torch.Tensor) -> torch.Tensor:
@@ -120,6 +152,13 @@ class Excitation:
             state: States before the step, shape (N, S).
         """
         return self._law(step, state, self._open_loop[:, step])
+
+
+def _without_pd(spec: RobotSpec, shares: dict[str, float]) -> dict[str, float]:
+    """The shares of a robot that takes no efforts; drives that track positions need no law to do so."""
+    if set(shares) == {"pd"}:
+        raise ExcitationError(f"got 'pd' as the only excitation, but '{spec.name}' takes no efforts: use held or ou")
+    return check_shares({kind: share for kind, share in shares.items() if kind != "pd"})
 
 
 class _PdLaw:
@@ -171,7 +210,7 @@ def _held(count: int, steps: int, dim: int, generator: torch.Generator) -> torch
     return _random(count, steps, dim, generator).gather(1, number)
 
 
-def _ou(count: int, steps: int, dim: int, generator: torch.Generator) -> torch.Tensor:
+def draw_ou(count: int, steps: int, dim: int, generator: torch.Generator) -> torch.Tensor:
     """Ornstein-Uhlenbeck process with a standard deviation of a half, cut off at the range."""
     low, high = OU_STEPS
     time = low * (high / low) ** torch.rand(count, 1, generator=generator)
@@ -197,4 +236,4 @@ def _spline(count: int, steps: int, dim: int, generator: torch.Generator) -> tor
     return curve.clamp(-1.0, 1.0)
 
 
-_DRAWS = {"random": _random, "held": _held, "ou": _ou, "spline": _spline}
+_DRAWS = {"random": _random, "held": _held, "ou": draw_ou, "spline": _spline}

@@ -17,12 +17,13 @@ from ..physics.robot_state import RobotState
 
 if TYPE_CHECKING:
     from ..envs.nerd_env import NerdDynamics
+    from .contact_probe import ContactProbe
 
 
 class LeanScene:
     """The robot of a task, stepped by the solver under given controls."""
 
-    def __init__(self, env: NerdDynamics, rewrite: bool = False):
+    def __init__(self, env: NerdDynamics, rewrite: bool = False, probe: ContactProbe | None = None):
         """Takes over the scene of an environment in ``physx`` mode.
 
         Args:
@@ -30,6 +31,7 @@ class LeanScene:
             rewrite: Whether the state is written back before each physics step. The solver keeps friction history from
                 step to step; writing the state drops it, which makes the next state a function of state and control
                 alone, bit for bit, at the price of friction that starts anew each step.
+            probe: Reads contacts after each physics step.
         """
         self.spec = env.robot_spec
         self.num_envs = env.num_envs
@@ -37,6 +39,7 @@ class LeanScene:
         self._robot = env.robot
         self._state = RobotState(env.robot, env.robot_spec, env.scene.env_origins)
         self._rewrite = rewrite
+        self._probe = probe
 
     def write(self, state: torch.Tensor) -> None:
         """Puts every environment into a state relative to its origin, shape (N, S)."""
@@ -56,10 +59,12 @@ class LeanScene:
         """
         manager, robot, dt = self._env.sim.physics_manager, self._robot, self._env.physics_dt
         self._state.write_control(control)
-        for _ in range(self.spec.decimation):
+        for number in range(self.spec.decimation):
             if self._rewrite:
                 self._state.write(self._state.read())
             robot.write_data_to_sim()
             manager.step()
             self._state.advance_clock(dt)
+            if self._probe is not None:
+                self._probe.after_physics_step(number)
         return self._state.read()

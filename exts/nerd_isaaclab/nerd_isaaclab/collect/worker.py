@@ -30,15 +30,15 @@ def main() -> int:
     import nerd_isaaclab.tasks  # noqa: F401  (cures, assets and registrations, before other imports of Isaac Lab)
 
     from .collect_cfg import CollectCfg
-    from .collector import Collector
+    from .collector import Collector, change_task
 
     cfg = from_plain(CollectCfg, order["cfg"])
     overrides = [f"physics={cfg.physics}", "env.nerd.mode=physx", *order["overrides"]]
-    env_cfg = parse_env_cfg(cfg.task, device=order["device"], num_envs=cfg.num_envs, overrides=overrides)
-    env_cfg.seed = cfg.seed
-    env: Any = gymnasium.make(cfg.task, cfg=env_cfg).unwrapped
-    env.reset(seed=cfg.seed)
+    env: Any = None
     try:
+        env_cfg = parse_env_cfg(cfg.task, device=order["device"], num_envs=cfg.num_envs, overrides=overrides)
+        change_task(env_cfg, cfg)
+        env = gymnasium.make(cfg.task, cfg=env_cfg).unwrapped
         collector = Collector(env, cfg, Path(order["out"]), order["shard"])
         says.write(json.dumps({"progress": to_plain(collector.report)}) + "\n")
         collector.run(order["transitions"], lambda report: _say(says, report))
@@ -48,7 +48,8 @@ def main() -> int:
     except KeyboardInterrupt:
         return 130
     finally:
-        env.close()
+        if env is not None:
+            env.close()
     return 0
 
 

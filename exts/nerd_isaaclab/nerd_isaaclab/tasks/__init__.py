@@ -25,9 +25,9 @@ pinned_memory.install()
 engine_threads.install()
 install_fallback()
 
-from . import ant, cartpole, derived  # noqa: E402
+from . import ant, cartpole, derived, double_pendulum  # noqa: E402
 
 derived.register_derived_tasks()
 no_cuda.complete_isaaclab_command(sys.argv)
 
-__all__ = ["ant", "cartpole", "derived"]
+__all__ = ["ant", "cartpole", "derived", "double_pendulum"]

@@ -1,0 +1,85 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Batches of trajectories without managers: the robot alone, under drawn controls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from nerd_core.grounds import Ground, PlaneGround
+
+from ..physics.robot_description import control_range
+from .collect_cfg import CollectCfg
+from .contact_probe import ContactProbe
+from .excitation import ControlRange, Excitation
+from .initial_states import draw_initial_states
+from .lean_scene import LeanScene
+from .random_planes import RandomPlanes
+from .robot_ranges import ranges_of
+from .transitions import Transitions
+
+if TYPE_CHECKING:
+    from ..envs.nerd_env import NerdDynamics
+
+
+class LeanRollouts:
+    """Plays batches on the robot of an environment."""
+
+    def __init__(self, env: NerdDynamics, cfg: CollectCfg, ground: Ground | None, probe: ContactProbe | None):
+        """Takes over the scene.
+
+        Args:
+            env: Environment in ``physx`` mode.
+            cfg: What to collect.
+            ground: Ground of the task, on the CPU; None where the robot can touch nothing, or has planes of its own.
+            probe: Reads contacts.
+        """
+        self._env, self._cfg, self._spec = env, cfg, env.robot_spec
+        low, high = control_range(env, env.robot, self._spec)
+        self._limits = ControlRange(low, high)
+        self._scene = LeanScene(env, rewrite=cfg.teacher_mode == "rewritten", probe=probe)
+        self._ground = ground
+        self._planes = RandomPlanes(env) if cfg.ground == "random-planes" else None
+        self._ranges = ranges_of(self._spec.name, cfg.ranges)
+        self.kinds: list[str] = []
+        """Kind of excitation of each trajectory of the last batch."""
+
+    def roll(self, number: int, seed: int) -> tuple[Transitions, Ground | None]:
+        """Plays one batch and returns its steps and the ground they were made on.
+
+        Args:
+            number: Number of the batch.
+            seed: Seed of the batch.
+        """
+        steps, count = self._cfg.steps, self._scene.num_envs
+        generator = torch.Generator().manual_seed(seed)
+        excitation = Excitation(self._spec, self._limits, self._cfg.shares, count, steps, generator)
+        self.kinds = excitation.kinds
+        ground = self._begin(seed, generator)
+        states, controls = [self._scene.read().clone()], []
+        for step in range(steps):
+            controls.append(excitation.control(step, states[-1]))
+            states.append(self._scene.step(controls[-1]).clone())
+        state, control = torch.stack(states, 1).cpu(), torch.stack(controls, 1).cpu()
+        planes = None
+        if isinstance(ground, PlaneGround) and ground.normal.dim() == 2:
+            planes = torch.cat((ground.normal, ground.offset[:, None]), dim=-1).expand(count, 4)
+        begins = torch.zeros(count, steps, dtype=torch.bool)
+        return Transitions(state[:, :-1], control, state[:, 1:], begins, planes), ground
+
+    def _begin(self, seed: int, generator: torch.Generator) -> Ground | None:
+        """Puts the robots where the batch starts and returns their ground."""
+        if self._cfg.initial == "task":
+            self._env.reset(seed=seed % 2**31)
+            return self._ground
+        count = self._scene.num_envs
+        state = draw_initial_states(self._spec, self._ranges, count, generator, self._ground)
+        ground = self._ground
+        if self._planes is not None:
+            ground = self._planes.draw(state, generator)
+            self._planes.pose(ground)
+        self._scene.write(state.to(self._env.device))
+        return ground
