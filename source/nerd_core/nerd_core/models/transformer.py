@@ -130,16 +130,16 @@ class Block(nn.Module):
 
         Args:
             x: Features, shape (E, ..., width).
-            turn: Turn of queries and keys, shape (..., 1, 1, head_dim); None with absolute positions.
+            turn: Turn of queries and keys, shape (..., heads, head_dim); None with absolute positions.
 
         Returns:
             Three tensors of shape (E, ..., heads, head_dim).
         """
-        qkv = self.qkv(self.attn_norm(x)).unflatten(-1, (3, self.heads, -1))
-        query_key, value = qkv[..., :2, :, :], qkv[..., 2, :, :]
+        # Unbound rather than sliced: the gradient of each slice would be a tensor of zeros as large as all three.
+        query, key, value = self.qkv(self.attn_norm(x)).unflatten(-1, (3, self.heads, -1)).unbind(-3)
         if turn is not None:
-            query_key = turn(query_key)
-        return query_key[..., 0, :, :], query_key[..., 1, :, :], value
+            query, key = turn(query), turn(key)
+        return query, key, value
 
     def finish(self, x: Tensor, attended: Tensor) -> Tensor:
         """Adds what attention found, shape (E, ..., width), then the two-layer network."""
@@ -232,9 +232,14 @@ class Transformer(SequenceModel):
         return self.heads(self.mix(self.norm(features)))
 
     def _turn(self, position: Tensor, dtype: torch.dtype) -> Turn:
-        """The turn at each position, ready for queries and keys of shape (..., 2, heads, head_dim)."""
+        """The turn at each position, shape (..., heads, head_dim).
+
+        Laid out for every head, though it is the same for all: long runs of memory are multiplied several times faster
+        than many of one head's length.
+        """
         cfg = self.cfg
-        return Turn.at(position[..., None, None], cfg.width // cfg.heads, cfg.rotary_base, _at_least_single(dtype))
+        turn = Turn.at(position.unsqueeze(-1), cfg.width // cfg.heads, cfg.rotary_base, _at_least_single(dtype))
+        return Turn(*(part.expand(*position.shape, cfg.heads, -1).contiguous() for part in turn))
 
     # -- one token, functional -------------------------------------------------------------------------------------
 
