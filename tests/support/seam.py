@@ -193,7 +193,7 @@ def run_reset_test(task: str, num_envs: int = 6, reset_at: int = 7, steps: int =
     elsewhere = scene.read().clone()[[who]]
     ids = torch.tensor([who])
 
-    def run(first: torch.Tensor, shift: int, reset: bool, teleport: bool = False) -> torch.Tensor:
+    def run(first: torch.Tensor, shift: int, reset: bool, teleport: bool = False, forget: bool = False) -> torch.Tensor:
         env.reset(seed=0)
         scene.write(first)
         env.sim.forward()
@@ -204,6 +204,8 @@ def run_reset_test(task: str, num_envs: int = 6, reset_at: int = 7, steps: int =
             if step == reset_at and (reset or teleport):
                 scene.write(elsewhere, ids)
                 env.sim.forward()
+            if step == reset_at and forget:
+                env.nerd.dynamics.reset(ids)
             action = actions[step].clone()
             action[who] = actions[step + shift, who]
             wrapped.step(action)
@@ -221,4 +223,7 @@ def run_reset_test(task: str, num_envs: int = 6, reset_at: int = 7, steps: int =
         )
         assert torch.equal(changed[:, others], plain[:, others]), f"a {name} was noticed elsewhere"
         assert not torch.equal(changed[reset_at:, who], plain[reset_at:, who])
+    without = run(start, 0, reset=False, forget=True)
+    assert not torch.equal(without[reset_at:, who], plain[reset_at:, who]), "the history must matter to prove anything"
+    assert torch.equal(without[:, others], plain[:, others])
     env.close()
