@@ -26,6 +26,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from .attention import attend_sequences
 from .base import Cache, Past, SequenceModel, last_windows
 from .layers import Heads, LayerNorm, Linear
 
@@ -209,20 +210,10 @@ class Transformer(SequenceModel):
         else:
             places = torch.arange(length, device=x.device)
             turn = self._turn(places, x.dtype)
-        band = None
-        if length > cfg.window:
-            age = torch.arange(length, device=x.device)
-            distance = age[:, None] - age
-            band = (distance >= 0) & (distance < cfg.window)
         keys, values = [], []
         for block in self.blocks:
             query, key, value = block.project(x, turn)
-            attended = functional.scaled_dot_product_attention(
-                *(part.flatten(0, 1).transpose(1, 2) for part in (query, key, value)),
-                attn_mask=band,
-                is_causal=band is None,
-            )
-            x = block.finish(x, attended.transpose(1, 2).reshape(x.shape))
+            x = block.finish(x, attend_sequences(query, key, value, cfg.window))
             keys.append(key)
             values.append(value)
         return x, keys, values
