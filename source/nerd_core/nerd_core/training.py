@@ -1,7 +1,7 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Training of a predictor: the loop is :func:`train`, its parts stand below it.
+"""Training of a predictor: the loop is :func:`train`, an update :func:`advance`, the parts stand below.
 
 A run is given a number of updates, a number of minutes, or both; learning rate and roll-outs follow whichever is
 further. With a budget in updates a run is a function of its seed. A run that was killed goes on from its last save and
@@ -167,23 +167,29 @@ def train(
     cfg = cfg or TrainCfg(minutes=5.0)
     with Run(predictor, data, valid, cfg, None if out is None else Path(out), resume, quiet) as run:
         while (progress := run.progress()) < 1.0:
-            for group in run.optimiser.param_groups:
-                group["lr"] = cfg.optimiser.rate(progress)
-            loss = run.loss(progress)
-            run.optimiser.zero_grad()
-            loss.backward()
-            run.share_gradients()
-            if cfg.clip:
-                torch.nn.utils.clip_grad_norm_(run.params, cfg.clip)
-            run.optimiser.step()
-            run.average.update()
-            run.update += 1
+            loss = advance(run, progress)
             run.look(progress, loss)
         return run.finish()
 
 
+def advance(run: Run, progress: float) -> Tensor:
+    """One update of the weights. Returns the loss before it, still on the device."""
+    for group in run.optimiser.param_groups:
+        group["lr"] = run.cfg.optimiser.rate(progress)
+    loss = run.loss(progress)
+    run.optimiser.zero_grad()
+    loss.backward()
+    run.share_gradients()
+    if run.cfg.clip:
+        torch.nn.utils.clip_grad_norm_(run.params, run.cfg.clip)
+    run.optimiser.step()
+    run.average.update()
+    run.update += 1
+    return loss
+
+
 class Run:
-    """The parts of a training run and what it has reached. :func:`train` is its only user."""
+    """The parts of a training run and what it has reached. What :func:`train` and :func:`advance` work on."""
 
     def __init__(
         self,
@@ -486,4 +492,4 @@ def summary_writer(folder: Path) -> Any:
     return SummaryWriter(str(folder))
 
 
-__all__ = ["RolloutCfg", "TrainCfg", "TrainResult", "TrainingError", "train"]
+__all__ = ["RolloutCfg", "Run", "TrainCfg", "TrainResult", "TrainingError", "advance", "train"]
