@@ -24,6 +24,8 @@ def make_env(
         task: Its id.
         num_envs: Number of environments.
         change: Called with the configuration before the environment is made.
+        device: Device of the simulation.
+        physics: Physics preset.
         overrides: Overrides as on the command line, beside that of the physics.
         **nerd: Fields of ``cfg.nerd``.
     """
@@ -78,7 +80,7 @@ class Oracle:
         self._distance = recording.robot.distance
         self._step = 0
         self.worst_input = 0.0
-        self.held = torch.zeros(len(recording.before[0]), dtype=torch.bool)
+        self.held = torch.zeros(len(recording.before[0]), dtype=torch.bool, device=recording.before[0].device)
 
     def reset(self, env_ids: torch.Tensor | None = None) -> None:
         """It has no history."""
@@ -112,11 +114,11 @@ def play(env: Any, actions: torch.Tensor) -> dict[str, torch.Tensor]:
     return {name: torch.stack(values) for name, values in said.items()}
 
 
-def run_oracle_test(task: str, num_envs: int, steps: int, tolerance: float = 1e-5) -> None:
+def run_oracle_test(task: str, num_envs: int, steps: int, tolerance: float = 1e-5, **where: str) -> None:
     """Plays a task on the solver, then with an oracle of that run in neural mode, and compares all that was said."""
-    env = make_env(task, num_envs)
+    env = make_env(task, num_envs, **where)
     shape = (steps, num_envs, env.action_manager.total_action_dim)
-    actions = torch.rand(shape, generator=torch.Generator().manual_seed(1)) * 2.0 - 1.0
+    actions = (torch.rand(shape, generator=torch.Generator().manual_seed(1)) * 2.0 - 1.0).to(env.device)
     env.reset(seed=0)  # before its first step Isaac Lab clamps the velocities of a reset to zero
     env.step(actions[0])
     recording = RecordingPhysics(env)

@@ -303,7 +303,7 @@ def _check_kinematics(env: ManagerBasedEnv, robot: Articulation, spec: RobotSpec
     """Raises :class:`SpecError` unless the specification's kinematics agree with the engine's."""
     from .robot_state import RobotState
 
-    env.sim.physics_manager.update_kinematics()
+    env.sim.physics_manager.forward()
     state = RobotState(robot, spec, env.scene.env_origins).read()[:1].cpu()
     poses = ForwardKinematics(spec)(state)
     actual = robot.data.body_link_pose_w.torch[:1, :, :3].cpu() - env.scene.env_origins[:1, None].cpu()
