@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Any, override
 
 import torch
@@ -22,6 +23,7 @@ from ..mdp.terminations import refused_by_guard
 from ..models import find_model
 from ..physics.contact_forces import answer_for_contact_forces, fill_history, leave_contact_forces_alone
 from ..physics.ground import find_ground
+from ..physics.guard_recorder import GuardRecorder
 from ..physics.inertial_sensors import answer_for_accelerations, leave_accelerations_alone
 from ..physics.neural_physics import NeuralPhysics
 from ..physics.robot_description import describe_robot, find_controls
@@ -116,8 +118,8 @@ class NerdDynamics(ManagerBasedRLEnv):
         self._refuse_unsupported_terms(predictor.cfg.force_head)
         ground = find_ground(self) if predictor.needs_contacts else None
         compiled = self.nerd_cfg.compile
-        self.use_dynamics(NeuralDynamics(predictor, self.num_envs, self.device, ground=ground, compile=compiled))
         self.nerd_cfg.checkpoint = path
+        self.use_dynamics(NeuralDynamics(predictor, self.num_envs, self.device, ground=ground, compile=compiled))
 
     def use_dynamics(self, dynamics: NeuralDynamics) -> None:
         """Lets the neural environments be stepped by an object of one's own, in the place of a checkpoint's model.
@@ -126,6 +128,9 @@ class NerdDynamics(ManagerBasedRLEnv):
             dynamics: Anything with the interface of :class:`~nerd_core.dynamics.NeuralDynamics`: ``step``, ``reset``
                 and ``held``.
         """
+        if self.nerd_cfg.dump_dir is not None and isinstance(dynamics, NeuralDynamics):
+            folder = Path(self.nerd_cfg.dump_dir)
+            dynamics = GuardRecorder(dynamics, folder, self._neural_mask, self._facts)  # pyright: ignore
         mode, stock = self._mode, self.sim.physics_manager if self._neural is None else self._neural.stock
         self._apply_mode("physx", None)
         robot = RobotState(self.robot, self.robot_spec, self.scene.env_origins)
@@ -209,6 +214,21 @@ class NerdDynamics(ManagerBasedRLEnv):
                 f"these terms of the task cannot work while a model steps the robot:\n{lines}\n"
                 f"Remove them with: {overrides}"
             )
+
+    def _neural_mask(self) -> torch.Tensor | None:
+        """Environments that the model steps, shape (N,); None for all of them."""
+        return None if self._neural is None else self._neural.neural
+
+    def _facts(self) -> dict[str, Any]:
+        """What a dump says of this run."""
+        path = self.nerd_cfg.checkpoint
+        return {
+            "task": getattr(self.spec, "id", type(self.cfg).__name__),
+            "checkpoint": None if path is None else Path(path).name,
+            "seed": self.cfg.seed,
+            "mode": self._mode,
+            "num_envs": self.num_envs,
+        }
 
     def _log(self) -> None:
         """Adds what the model did in this step to the log of the environment."""

@@ -21,7 +21,8 @@ class NerdCfg:
     and the model's one-step error against the solver is logged as ``Metrics/nerd_*``."""
 
     checkpoint: str | None = None
-    """Directory of the trained model, or the name of a shipped one (``nerd models list``). Needed for ``neural`` and ``mixed``."""
+    """Directory of the trained model, or the name of a shipped one (``nerd models list``). Needed for ``neural`` and
+    ``mixed``."""
 
     robot: str | None = None
     """Name of the articulation in the scene that the model drives. By default the only one."""
@@ -33,5 +34,5 @@ class NerdCfg:
     """Whether the model's step is compiled. Pays on a GPU, and on a CPU for small models."""
 
     dump_dir: str | None = None
-    """Where states that the guard refused are written, with the steps that led there, for ``nerd replay``. Copies
-    tensors to the host at every step on which the guard acted. None: nothing is written."""
+    """Where states that the guard refused are written, with the steps that led there, for ``nerd replay``: one dump for
+    every step in which it acted, up to twenty a run. Waits for the device in every step. None: nothing is written."""
