@@ -22,6 +22,7 @@ import json
 import os
 import platform
 import sys
+import tempfile
 from collections.abc import Callable
 from typing import Any
 
@@ -60,6 +61,45 @@ def lean_share(robot: str, env: Any = None, num_envs: int = 512, turns: int = 30
     finally:
         if is_own:
             env.close()
+
+
+def recording_ratio(robot: str, num_envs: int = 512, turns: int = 8, steps: int = 50) -> float:
+    """Time of steps with all managers and the recorder, writing included, over the time without the recorder.
+
+    Args:
+        robot: One of :data:`TASKS`.
+        num_envs: Environments.
+        turns: How often the two run in turns.
+        steps: Steps of a turn, and of a recorded trajectory.
+    """
+    import torch
+    from isaaclab.managers import RecorderManager
+    from timing import in_turns
+
+    from nerd_isaaclab.recorders.transition_recorder import TransitionRecordersCfg
+
+    with tempfile.TemporaryDirectory() as folder:
+
+        def record(cfg: Any) -> None:
+            cfg.recorders = TransitionRecordersCfg()
+            cfg.recorders.transitions.steps, cfg.recorders.transitions.out = steps, folder
+
+        env = make_env(TASKS[robot], num_envs, record)
+        managers = {"recorded": env.recorder_manager, "plain": RecorderManager(None, env)}
+        actions = [torch.rand(num_envs, env.action_manager.total_action_dim) * 2.0 - 1.0 for _ in range(steps)]
+
+        def play(name: str) -> None:
+            env.recorder_manager = managers[name]
+            with torch.inference_mode():
+                for action in actions:
+                    env.step(action)
+
+        times = in_turns({name: lambda name=name: play(name) for name in managers}, turns, warm_up=1)
+        plain, recorded = (times.milliseconds(name) / steps for name in ("plain", "recorded"))
+        print(f"{robot}: managers {plain:.2f} ms, with the recorder {recorded:.2f} ms a step")
+        env.recorder_manager = managers["recorded"]
+        env.close()
+    return times.ratio("recorded", "plain")
 
 
 def lean_step(env: Any) -> Callable[[], Any]:
@@ -167,6 +207,7 @@ def main() -> int:
     result: dict[str, Any] = {"host": platform.node(), "num_envs": arguments.num_envs}
     for robot in arguments.robots:
         result[f"collect_{robot}_share"] = lean_share(robot, num_envs=arguments.num_envs)
+        result[f"recording_{robot}_ratio"] = recording_ratio(robot, num_envs=arguments.num_envs)
     print(json.dumps(result, indent=1))
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as file:

@@ -10,7 +10,7 @@
     nerd generate --task NeRD-Double-Pendulum --out data/pendulum --ground random-planes
     nerd generate --task NeRD-Isaac-Cartpole --out data/passive --initial task --shares zero=1 env.scene.env_spacing=5
 
-Killed, or ended with ctrl-C, it goes on where it stopped when the same command is run again. docs/collecting.md says
+Words like env.<field>=<value> change the task, as for isaaclab train. Killed, or ended with ctrl-C, it goes on where it stopped when the same command is run again. docs/collecting.md says
 what the choices mean and what they do to a model.
 """
 
@@ -27,7 +27,7 @@ import time
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 import tyro
 from rich.console import Console
@@ -50,7 +50,7 @@ STOP_SECONDS = 20.0
 
 @dataclass
 class Generate:
-    """Options of ``nerd generate``."""
+    """Options of ``nerd generate``. Words like env.<field>=<value> change the task, as for isaaclab train."""
 
     task: str
     """Id of the task, see ``nerd list-envs``."""
@@ -93,8 +93,6 @@ class Generate:
     """Physics preset of the task that teaches."""
     device: str = "auto"
     """Device of the simulation; auto is the GPU where there is one."""
-    overrides: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
-    """Changes of the task's configuration, env.<field>=<value>, as for isaaclab train."""
 
 
 def main(argv: list[str]) -> int:
@@ -103,7 +101,10 @@ def main(argv: list[str]) -> int:
     Args:
         argv: Arguments, without the program's name.
     """
-    args = tyro.cli(Generate, args=argv, prog="nerd generate", description=__doc__)
+    # taken out first: an option that takes several words would take these as well
+    overrides = [word for word in argv if word.startswith("env.")]
+    words = [word for word in argv if word not in overrides]
+    args = tyro.cli(Generate, args=words, prog="nerd generate", description=__doc__)
     check_task(args.task)
     for name in ("transitions", "steps", "num_envs", "workers"):
         if getattr(args, name) < 1:
@@ -116,7 +117,7 @@ def main(argv: list[str]) -> int:
     args.out.mkdir(parents=True, exist_ok=True)
     workers: list[_Worker] = []
     try:
-        workers += [_Worker(args, cfg, shard) for shard in range(args.workers)]
+        workers += [_Worker(args, cfg, overrides, shard) for shard in range(args.workers)]
         code = _watch(workers, args.transitions)
     except KeyboardInterrupt:
         print("\nstopped; what is finished is safe, the same command goes on", file=sys.stderr)
@@ -206,14 +207,14 @@ def read_ranges(words: tuple[str, ...]) -> dict[str, tuple[float, ...]]:
 class _Worker:
     """A process that fills one shard, and what it last said."""
 
-    def __init__(self, args: Generate, cfg: CollectCfg, shard: int):
+    def __init__(self, args: Generate, cfg: CollectCfg, overrides: list[str], shard: int):
         order = {
             "cfg": to_plain(cfg),
             "out": str(args.out),
             "shard": shard,
             "transitions": args.transitions // args.workers + (shard < args.transitions % args.workers),
             "device": _device(args.device),
-            "overrides": list(args.overrides),
+            "overrides": overrides,
         }
         self.progress: dict = {}
         self.begun_with: int | None = None

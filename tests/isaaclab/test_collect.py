@@ -1,0 +1,351 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""What a collection draws and how it cuts trajectories, without an engine."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import hypothesis
+import numpy as np
+import pytest
+import torch
+from hypothesis import strategies as st
+
+from nerd_core.contacts import ContactModel
+from nerd_core.data.layout import check_trajectories
+from nerd_core.grounds import PlaneGround
+from nerd_core.guard import StateGuard
+from nerd_core.spec import Control
+from nerd_isaaclab.collect.contact_agreement import compare, contacts_of_slots
+from nerd_isaaclab.collect.contact_probe import ContactPairs
+from nerd_isaaclab.collect.excitation import (
+    AMPLITUDES,
+    LEAN_KINDS,
+    MANAGED_KINDS,
+    SIGNALS,
+    ControlRange,
+    Excitation,
+    ExcitationError,
+    check_shares,
+    draw_signals,
+)
+from nerd_isaaclab.collect.initial_states import InitialStateCfg, InitialStateError, draw_initial_states
+from nerd_isaaclab.collect.random_planes import DEPTH, _turn_up_to, draw_planes
+from nerd_isaaclab.collect.robot_ranges import ranges_of
+from nerd_isaaclab.collect.transitions import NOT_FINITE, OUTSIDE, Transitions, to_trajectories
+from support.robots import ant, cartpole, random_tree
+
+pytestmark = pytest.mark.unit
+
+SETTINGS = hypothesis.settings(deadline=None, max_examples=25)
+
+
+def generator(seed: int) -> torch.Generator:
+    """A source of randomness."""
+    return torch.Generator().manual_seed(seed)
+
+
+def signals(kind: str, count: int = 200, steps: int = 300) -> torch.Tensor:
+    """Signals of one kind, shape (N, T, 2)."""
+    return draw_signals({kind: 1.0}, count, steps, 2, generator(1))[1]
+
+
+def correlation(signal: torch.Tensor, lag: int) -> torch.Tensor:
+    """Correlation of each trajectory with itself some steps later, shape (N,)."""
+    centred = signal - signal.mean(1, keepdim=True)
+    return (centred[:, lag:] * centred[:, :-lag]).mean((1, 2)) / centred.square().mean((1, 2))
+
+
+# -- excitation -----------------------------------------------------------------------------------------------------
+
+
+@SETTINGS
+@hypothesis.given(
+    weights=st.dictionaries(st.sampled_from(LEAN_KINDS), st.floats(0.01, 10.0), min_size=1),
+    seed=st.integers(0, 2**31),
+    steps=st.integers(1, 60),
+    low=st.floats(-100.0, 100.0),
+    span=st.floats(0.0, 100.0),
+)
+def test_controls_stay_in_their_range_and_repeat(weights, seed, steps, low, span):
+    """Whatever the mixture, every control lies in its range, and the same seed draws the same."""
+    spec = cartpole()
+    limits = ControlRange(torch.full((2,), low), torch.full((2,), low + span))
+    state = torch.randn(7, spec.state.dim, generator=generator(seed))
+    drawn = []
+    for _ in range(2):
+        excitation = Excitation(spec, limits, weights, 7, steps, generator(seed))
+        drawn.append(torch.stack([excitation.control(step, state) for step in range(steps)]))
+    slack = 1e-5 * (1.0 + abs(low) + span)
+    assert drawn[0].min() >= low - slack and drawn[0].max() <= low + span + slack
+    assert torch.equal(drawn[0], drawn[1])
+
+
+def test_shares_are_kept_and_nothing_gets_no_trajectory():
+    """Of many trajectories each kind gets its share within five standard deviations; a share of zero gets none."""
+    shares = check_shares({"random": 3.0, "held": 1.0, "zero": 0.0})
+    kinds, _ = draw_signals(shares, 4000, 2, 1, generator(0))
+    assert abs(kinds.count("random") / 4000 - 0.75) < 5 * math.sqrt(0.75 * 0.25 / 4000)
+    assert set(kinds) == {"random", "held"}
+
+
+def test_random_fills_the_range_as_published_and_others_have_drawn_amplitudes():
+    """'random' is uniform over the whole range; 'held' trajectories reach between a tenth and all of it."""
+    values = signals("random").flatten()
+    assert abs(values.mean()) < 0.02 and abs(values.std() - 1 / math.sqrt(3)) < 0.01 and values.abs().max() > 0.99
+    reach = signals("held").abs().amax((1, 2))
+    assert reach.max() <= AMPLITUDES[1] and reach.min() < 0.25 and reach.max() > 0.85
+
+
+def test_only_random_forgets_from_step_to_step():
+    """Neighbouring steps of 'random' have nothing to do with each other; held, ou and spline are correlated, and less
+    so over 60 steps.
+    """
+    assert correlation(signals("random"), 1).abs().mean() < 0.1
+    for kind in ("held", "ou", "spline"):
+        near, far = correlation(signals(kind), 1).mean(), correlation(signals(kind), 60).abs().mean()
+        assert near > 0.6 and far < 0.5 * near, kind
+    assert not signals("zero").any()
+
+
+def test_held_holds_and_splines_are_smooth():
+    """'held' stays for at least two steps on average; second differences of a spline are smaller than of 'random'."""
+    held = signals("held")
+    changes = (held[:, 1:] != held[:, :-1]).float().mean((1, 2))
+    assert changes.max() < 0.6 and changes.min() < 0.08
+    bend = {kind: signals(kind).diff(dim=1).diff(dim=1).abs().mean() for kind in ("spline", "random")}
+    assert bend["spline"] < 0.25 * bend["random"]
+
+
+def test_pd_pushes_towards_its_targets():
+    """Below and above every target the law pushes up and down with the full effort, damped by the velocity."""
+    spec = cartpole()
+    limits = ControlRange(-torch.ones(2), torch.ones(2))
+    law = Excitation(spec, limits, {"pd": 1.0}, 50, 5, generator(0))
+    state = torch.zeros(50, spec.state.dim)
+    state[:, spec.state.joint_pos] = -100.0
+    assert (law.control(0, state) == 1.0).all()
+    assert (law.control(0, -state) == -1.0).all()
+    still = law.control(0, torch.zeros_like(state))
+    state = torch.zeros_like(state)
+    state[:, spec.state.joint_vel] = 1.0
+    assert (law.control(0, state) <= still).all() and (law.control(0, state) < still).any()
+
+
+def test_pd_is_left_out_for_robots_that_take_targets():
+    """A robot with position targets gets the other kinds; as the only kind 'pd' is refused."""
+    spec = cartpole()
+    spec = dataclasses.replace(spec, controls=tuple(Control(joint, "position") for joint in spec.joint_names))
+    limits = ControlRange(-torch.ones(2), torch.ones(2))
+    assert set(Excitation(spec, limits, {"pd": 0.9, "ou": 0.1}, 20, 5, generator(0)).kinds) == {"ou"}
+    with pytest.raises(ExcitationError, match="takes no efforts"):
+        Excitation(spec, limits, {"pd": 1.0}, 20, 5, generator(0))
+
+
+@pytest.mark.parametrize(
+    ("shares", "words"),
+    [
+        ({"chirp": 1.0}, "got the excitations chirp, expected some of random"),
+        ({"policy": 1.0}, "with --managers and --policy"),
+        ({"random": 0.0}, "do not sum up to zero"),
+        ({"random": -1.0, "held": 2.0}, "numbers >= 0"),
+        ({"random": math.nan, "held": 1.0}, "numbers >= 0"),
+        ({}, "do not sum up to zero"),
+    ],
+)
+def test_bad_shares_are_refused_in_words(shares, words):
+    """Unknown kinds, negative, infinite or missing shares are named with what was expected."""
+    with pytest.raises(ExcitationError, match=words):
+        check_shares(shares)
+    assert set(SIGNALS) < set(LEAN_KINDS) and "pd" not in MANAGED_KINDS
+
+
+# -- first states ---------------------------------------------------------------------------------------------------
+
+
+@SETTINGS
+@hypothesis.given(seed=st.integers(0, 2**31), tilt=st.floats(0.0, math.pi), height=st.floats(-1.0, 1.0))
+def test_floating_robots_start_clear_of_any_plane(seed, tilt, height):
+    """On level or tilted planes no slot starts inside the ground, quaternions are unit, joints are in their limits, and
+    the same seed draws the same.
+    """
+    spec = ant()
+    up = torch.tensor([0.0, 0.0, 1.5])
+    normal = torch.nn.functional.normalize(up + torch.rand(16, 3, generator=generator(seed)), dim=-1)
+    ground = PlaneGround(normal, torch.full((16,), height))
+    cfg = InitialStateCfg(root_tilt=tilt)
+    state, again = (draw_initial_states(spec, cfg, 16, generator(seed), ground) for _ in range(2))
+    assert torch.equal(state, again)
+    contacts = ContactModel(spec)(state, ground)
+    radius = torch.tensor([slot.radius for slot in spec.slots])
+    gaps = torch.where(contacts.active, contacts.distance - radius, torch.inf)
+    assert gaps.min() > 0.0
+    assert torch.allclose(state[:, spec.state.root_quat].norm(dim=-1), torch.ones(16), atol=1e-5)
+    lower = torch.tensor([joint.lower for joint in spec.joints])
+    upper = torch.tensor([joint.upper for joint in spec.joints])
+    joints = state[:, spec.state.joint_pos]
+    assert (joints >= lower - 1e-5).all() and (joints <= upper + 1e-5).all()
+
+
+def test_ranges_are_filled():
+    """Cartpole's preset gives the published ranges: 3.5 m, any angle, velocities up to 10, filled to the ends."""
+    spec = cartpole()
+    state = draw_initial_states(spec, ranges_of("cartpole", {}), 4000, generator(0), None)
+    ends = state.abs().amax(0)
+    expected = torch.tensor([3.5, math.pi, 10.0, 10.0])
+    assert (ends <= expected + 1e-4).all() and (ends > 0.99 * expected).all()
+    assert (state.mean(0).abs() < 0.06 * expected).all()
+
+
+def test_a_fixed_base_inside_the_ground_is_refused():
+    """A robot that cannot start clear of the ground says so and what to do."""
+    spec = random_tree(3, floating=False)
+    with pytest.raises(InitialStateError, match="narrow the ranges"):
+        draw_initial_states(spec, InitialStateCfg(), 4, generator(0), PlaneGround.flat(100.0))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"speed": (1.0,)}, "got the range 'speed', expected one of root_height"),
+        ({"root_height": (1.0,)}, "expected two numbers"),
+        ({"root_height": (2.0, 1.0)}, "LOW <= HIGH"),
+        ({"joint_vel": (-1.0,)}, ">= 0"),
+        ({"joint_vel": (math.nan,)}, "expected one number"),
+    ],
+)
+def test_bad_ranges_are_refused_in_words(changes, words):
+    """Unknown ranges and wrong numbers are named with what was expected."""
+    with pytest.raises(InitialStateError, match=words):
+        ranges_of("ant", changes)
+
+
+@SETTINGS
+@hypothesis.given(seed=st.integers(0, 2**31))
+def test_random_planes_are_near_and_touch_nothing(seed):
+    """Planes have unit normals, leave every slot clear, and are at most 3.5 m below the root."""
+    spec = dataclasses.replace(random_tree(5, floating=False), root_pos=(0.3, -0.2, 2.0))
+    state = draw_initial_states(spec, InitialStateCfg(), 32, generator(seed), None)
+    ground = draw_planes(spec, state, generator(seed))
+    model = ContactModel(spec)
+    model.gate.fill_(torch.inf)
+    radius = torch.tensor([slot.radius for slot in spec.slots])
+    assert (model(state, ground).distance - radius).min() > 0.0
+    assert torch.allclose(ground.normal.norm(dim=-1), torch.ones(32), atol=1e-5)
+    depth = ground.normal @ torch.tensor(spec.root_pos) - ground.offset
+    free = model(state, PlaneGround(ground.normal, torch.zeros(32))).distance - radius
+    needed = ground.normal @ torch.tensor(spec.root_pos) - free.amin(-1)  # a robot may reach farther down than that
+    assert (depth <= torch.maximum(torch.tensor(DEPTH), needed + 3e-3)).all()
+
+
+def test_boxes_are_turned_up_to_any_normal():
+    """The rotation that poses a box turns its z axis into the normal, upside down included."""
+    from nerd_core.frames import quat_rotate
+
+    normal = torch.nn.functional.normalize(torch.randn(500, 3, generator=generator(0)), dim=-1)
+    normal[:2] = torch.tensor([[0.0, 0.0, -1.0], [0.0, 0.0, 1.0]])
+    turned = quat_rotate(_turn_up_to(normal), torch.tensor([0.0, 0.0, 1.0]).expand(500, 3))
+    torch.testing.assert_close(turned, normal, atol=1e-5, rtol=0)
+
+
+# -- cutting --------------------------------------------------------------------------------------------------------
+
+
+@SETTINGS
+@hypothesis.given(seed=st.integers(0, 2**31), count=st.integers(1, 6), steps=st.integers(1, 12))
+def test_cut_trajectories_hold_every_step_once(seed, count, steps):
+    """Each kept trajectory is a run of its environment: its states are the states before its steps and the one after
+    the last, its controls those of the steps; runs with bad numbers are left out and counted by reason.
+    """
+    spec = cartpole()
+    rng = np.random.default_rng(seed)
+    before = torch.from_numpy(rng.normal(size=(count, steps, 4)).astype(np.float32))
+    after = torch.from_numpy(rng.normal(size=(count, steps, 4)).astype(np.float32))
+    control = torch.arange(count * steps * 2).reshape(count, steps, 2).float()
+    begins = torch.from_numpy(rng.random((count, steps)) < 0.3)
+    for i in range(count):
+        for t in range(1, steps):
+            if not begins[i, t]:
+                before[i, t] = after[i, t - 1]
+    expected, wrong = [], {NOT_FINITE: 0, OUTSIDE: 0}
+    bad = rng.random((count, steps))
+    after[torch.from_numpy(bad < 0.05)] = torch.nan
+    after[torch.from_numpy((bad >= 0.05) & (bad < 0.1))] = 1.0e6
+    ground = torch.rand(count, 4)
+    for i in range(count):
+        starts = [0, *(t for t in range(1, steps) if begins[i, t]), steps]
+        for a, b in zip(starts, starts[1:], strict=False):
+            if after[i, a:b].isnan().any():
+                wrong[NOT_FINITE] += 1
+            elif after[i, a:b].abs().max() > 1e5:
+                wrong[OUTSIDE] += 1
+            else:
+                expected.append((i, torch.cat((before[i, a:b], after[i, b - 1 : b])), control[i, a:b]))
+    kept, dropped = to_trajectories(Transitions(before, control, after, begins, ground), StateGuard(spec))
+    assert dropped == {reason: number for reason, number in wrong.items() if number}
+    if not expected:
+        assert kept is None
+        return
+    assert kept is not None and kept.ground is not None
+    check_trajectories(spec, kept, "kept")
+    states, controls = kept.rows("state"), kept.rows("control")
+    assert kept.count == len(expected)
+    for k, (i, state, held) in enumerate(expected):
+        assert np.array_equal(kept.state[states[k] : states[k + 1]], state.numpy())
+        assert np.array_equal(kept.control[controls[k] : controls[k + 1]], held.numpy())
+        assert np.array_equal(kept.ground[k], ground[i].numpy())
+
+
+# -- contacts of the solver against geometry --------------------------------------------------------------------------
+
+
+def made_up_pairs(gap_error: float = 0.0, shift: float = 0.0) -> tuple[ContactPairs, Transitions]:
+    """Contacts as the engine would report them for Ants near level ground, optionally wrong."""
+    spec, model = ant(), ContactModel(ant())
+    state = draw_initial_states(spec, InitialStateCfg(root_height=(0.3, 0.4)), 8, generator(0), PlaneGround.flat())
+    state = state[:, None].clone()
+    state[..., 2] -= 0.01
+    geometry = model(state, PlaneGround.flat())
+    radius = torch.tensor([slot.radius for slot in spec.slots])
+    gap = torch.where(geometry.active, geometry.distance - radius, torch.inf)
+    env, step, slot = (gap < 0.02).nonzero(as_tuple=True)
+    body = torch.tensor([spec.body_names.index(spec.slots[int(k)].body) for k in slot])
+    at = (env, step, slot)
+    surface = geometry.point[at] + gap[at][:, None] * geometry.normal[at]
+    point = torch.where((slot % 2 == 0)[:, None], surface, geometry.point[at]) + torch.tensor([shift, 0.0, 0.0])
+    pairs = ContactPairs(env, step, body, point, geometry.normal[at], gap[at] + gap_error, torch.ones(len(env)))
+    return pairs, geometry
+
+
+def test_contacts_that_are_the_same_agree_wherever_the_engine_puts_the_point():
+    """Points on the robot or on the ground are both recognised: everything is explained and confirmed."""
+    pairs, geometry = made_up_pairs(gap_error=1e-3)
+    found = compare(pairs, geometry, ant())
+    sensor = sum(body.sensor for body in found.bodies.values())
+    assert sensor == len(pairs.env) > 0
+    assert all(body.explained == body.sensor and body.confirmed == body.touching for body in found.bodies.values())
+    assert sum(body.touching for body in found.bodies.values()) >= 8
+    error = sum(body.gap_error for body in found.bodies.values()) / sensor
+    assert error == pytest.approx(1e-3, rel=0.05)
+
+
+def test_contacts_elsewhere_are_not_explained():
+    """Six millimetres aside nothing agrees in either direction, unless another slot is there."""
+    pairs, geometry = made_up_pairs(shift=6e-3)
+    found = compare(pairs, geometry, ant())
+    assert sum(body.explained for body in found.bodies.values()) == 0
+    assert sum(body.confirmed for body in found.bodies.values()) == 0
+
+
+def test_contacts_of_the_solver_take_the_place_of_geometry():
+    """Put at their slots they are what geometry says of the same slots, and no other slot is active."""
+    pairs, geometry = made_up_pairs()
+    spec = ant()
+    found = contacts_of_slots(pairs, geometry, spec)
+    assert found.active.any() and not (found.active & ~geometry.active).any()
+    torch.testing.assert_close(found.distance[found.active], geometry.distance[found.active], atol=1e-5, rtol=0)
+    torch.testing.assert_close(found.point[found.active], geometry.point[found.active], atol=1e-5, rtol=0)
+    assert not found.distance[~found.active].any()
