@@ -17,7 +17,7 @@ at once, at the end.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import h5py
@@ -35,9 +35,19 @@ from nerd_core.predictor import Predictor, PredictorCfg
 from nerd_core.provenance import describe_run
 from nerd_core.spec import Body, Control, Joint, RobotSpec
 from nerd_core.tokens import TokenCfg
-from nerd_core.training import RolloutCfg, TrainCfg, train
+from nerd_core.training import TrainCfg, train
 
 HORIZONS = (10, 100, 500, 1000)
+
+LEAVES = (
+    "train/state",
+    "train/effort",
+    "valid/state",
+    "valid/effort",
+    "passive_eval/state",
+    "passive_eval/reference_model_rollout",
+)
+"""What is read of the file."""
 
 SPEC = RobotSpec(
     name="reference_cartpole",
@@ -55,9 +65,7 @@ SPEC = RobotSpec(
 
 PREDICTOR = PredictorCfg(model=ResidualMlpCfg(width=96, hidden=128, layers=3), token=TokenCfg(limits=True))
 
-TRAINING = TrainCfg(
-    batch=2048, optimiser=OptimiserCfg(lr=1.0e-2), rollout=RolloutCfg(weight=0.0), validations=10, trajectories=256
-)
+TRAINING = TrainCfg(minutes=12.0, optimiser=OptimiserCfg(lr=1.0e-2), validations=10, trajectories=256)
 
 
 @dataclass(frozen=True)
@@ -92,23 +100,13 @@ def read(path: Path) -> tuple[TrajectoryDataset, TrajectoryDataset, TrajectoryDa
     )
 
 
-LEAVES = (
-    "train/state",
-    "train/effort",
-    "valid/state",
-    "valid/effort",
-    "passive_eval/state",
-    "passive_eval/reference_model_rollout",
-)
-
-
 def main(args: Args) -> None:
     """Trains, evaluates, prints and writes."""
     data, valid, passive, reference = read(args.data)
     torch.manual_seed(args.seed)
     predictor = Predictor(SPEC, PREDICTOR)
-    budget = {"updates": args.updates} if args.updates else {"minutes": args.minutes}
-    cfg = TrainCfg(**{**TRAINING.__dict__, "seed": args.seed, **budget})
+    minutes = None if args.updates else args.minutes
+    cfg = replace(TRAINING, seed=args.seed, updates=args.updates, minutes=minutes)
     result = train(predictor, data, valid, cfg)
     errors = open_loop(predictor, passive, max(HORIZONS))
     table = Table("steps", "cart [m]", "pole [rad]", "reference [m]", "reference [rad]", "times smaller")
