@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import argparse
+import atexit
 from collections.abc import Callable
 from typing import Any
 
@@ -16,17 +18,19 @@ def make_env(
     num_envs: int,
     change: Callable[[Any], None] | None = None,
     overrides: tuple[str, ...] = (),
+    device: str = "cpu",
+    physics: str = "ovphysx",
     **nerd: Any,
 ) -> Any:
-    """A task of this package on the CPU, unwrapped.
+    """A task of this package, unwrapped.
 
     Args:
         task: Its id.
         num_envs: Number of environments.
         change: Called with the configuration before the environment is made.
+        overrides: Overrides as on the command line, beside that of the physics.
         device: Device of the simulation.
         physics: Physics preset.
-        overrides: Overrides as on the command line, beside that of the physics.
         **nerd: Fields of ``cfg.nerd``.
     """
     import gymnasium
@@ -34,10 +38,16 @@ def make_env(
 
     import nerd_isaaclab.tasks  # noqa: F401  (cures, assets and registrations, before other imports of Isaac Lab)
 
-    cfg = parse_env_cfg(task, device="cpu", num_envs=num_envs, overrides=["physics=ovphysx", *overrides])
+    cfg = parse_env_cfg(task, device=device, num_envs=num_envs, overrides=[f"physics={physics}", *overrides])
     cfg.seed = 0
     if change is not None:
         change(cfg)
+    if physics != "ovphysx":  # that one needs no launcher
+        from isaaclab.app import launch_simulation
+
+        simulation = launch_simulation(cfg, argparse.Namespace(device=device, visualizer=["none"], headless=True))
+        simulation.__enter__()
+        atexit.register(simulation.__exit__, None, None, None)
     for name, value in nerd.items():
         setattr(cfg.nerd, name, value)
     return gymnasium.make(task, cfg=cfg).unwrapped
