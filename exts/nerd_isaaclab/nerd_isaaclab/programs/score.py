@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from ..tasks.scores import Score
     from .policy import Policy
 
+RECORDED = 3
+"""Number of episodes that ``--record`` writes."""
+
 
 def main(argv: list[str]) -> int:
     """Score a policy over whole episodes."""
@@ -40,6 +43,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=1, help="seed of the starts")
     parser.add_argument("--device", help="device of simulation and policy (default: cuda:0, cpu where there is none)")
     parser.add_argument("--out", type=Path, help="file to write the result to, as well as to the screen")
+    parser.add_argument("--record", type=Path, help="file for the states of the first episodes, JSON")
     arguments, overrides = parser.parse_known_args(argv)
     unknown = [word for word in overrides if word.startswith("-") or "=" not in word]
     if unknown:
@@ -63,7 +67,7 @@ def main(argv: list[str]) -> int:
     result = {
         "task": arguments.task,
         "command": "nerd rl score " + shlex.join(argv),
-        **score(arguments.task, policy, arguments.num_envs, arguments.seed, device, overrides),
+        **score(arguments.task, policy, arguments.num_envs, arguments.seed, device, overrides, arguments.record),
         "seed": arguments.seed,
         "policy": policy.facts,
         **host_facts(),
@@ -87,7 +91,13 @@ def load_policy(path: Path) -> Policy:
 
 
 def score(
-    task: str, policy: Policy, num_envs: int, seed: int, device: str | None, overrides: list[str]
+    task: str,
+    policy: Policy,
+    num_envs: int,
+    seed: int,
+    device: str | None,
+    overrides: list[str],
+    record: Path | None = None,
 ) -> dict[str, Any]:
     """Play one episode in each environment and return the scores.
 
@@ -98,6 +108,7 @@ def score(
         seed: Seed of the starts.
         device: Device of the simulation; None leaves it to the task.
         overrides: Isaac Lab's overrides of the configuration, ``physics=NAME`` among them.
+        record: File for the states of the first episodes; None writes none.
     """
     import gymnasium
     import isaaclab_tasks  # noqa: F401
@@ -117,19 +128,26 @@ def score(
     with launch_simulation(cfg, launch_arguments):
         env = gymnasium.make(name, cfg=cfg).unwrapped
         try:
-            result = play_episodes(env, policy.to(env.device), _load(entry))
+            states: list[torch.Tensor] | None = None if record is None else []
+            result = play_episodes(env, policy.to(env.device), _load(entry), states)
+            if record is not None and states is not None:
+                _write_states(env, states, record)
         finally:
             env.close()
     return result
 
 
-def play_episodes(env: Any, policy: Policy, scores: tuple[Score, ...]) -> dict[str, Any]:
+def play_episodes(
+    env: Any, policy: Policy, scores: tuple[Score, ...], states: list[torch.Tensor] | None = None
+) -> dict[str, Any]:
     """Play one episode in each environment.
 
     Args:
         env: An unwrapped manager-based environment.
         policy: The policy, on the environment's device.
         scores: What to measure.
+        states: List that gets the state of the first environments before each step, shape (:data:`RECORDED`, S);
+            not finite where the episode has ended. None records nothing.
 
     Returns:
         Number of episodes, share of each termination, and mean and standard deviation over the episodes of their
@@ -152,6 +170,7 @@ def play_episodes(env: Any, policy: Policy, scores: tuple[Score, ...]) -> dict[s
     ends = {term: 0 for term in env.termination_manager.active_terms}
     terms = {term: torch.zeros(count, device=device) for term in env.reward_manager.active_terms}
     followed: dict[str, torch.Tensor] = {}
+    reader = None if states is None else _state_reader(env)
     with torch.inference_mode():
         for step in range(env.max_episode_length):
             for score in scores:
@@ -161,6 +180,8 @@ def play_episodes(env: Any, policy: Policy, scores: tuple[Score, ...]) -> dict[s
                 else:
                     unbroken = torch.where(value, held[score.name] + 1, 0.0)
                     held[score.name] = torch.where(playing, unbroken, held[score.name])
+            if states is not None and reader is not None:
+                states.append(torch.where(playing[:, None], reader.read(), torch.nan)[:RECORDED].cpu())
             # Their sums start anew inside the step that ends an episode, so they are read before each step.
             for name, value in _command_metrics(env).items():
                 followed[name] = torch.where(playing, value, followed.get(name, 0.0))
@@ -193,6 +214,22 @@ def play_episodes(env: Any, policy: Policy, scores: tuple[Score, ...]) -> dict[s
         "terms": {name: _summary(values) for name, values in terms.items()},
         "commands": {name: _summary(values) for name, values in followed.items()},
     }
+
+
+def _state_reader(env: Any) -> Any:
+    from ..physics.robot_state import RobotState
+
+    return RobotState(env.robot, env.robot_spec, env.scene.env_origins)
+
+
+def _write_states(env: Any, states: list[torch.Tensor], path: Path) -> None:
+    """Writes the recorded episodes, each as a list of states up to its end."""
+    import torch
+
+    episodes = torch.stack(states, dim=1)
+    whole = [episode[episode.isfinite().all(-1)].tolist() for episode in episodes]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"spec": env.robot_spec.content_hash, "episodes": whole}) + "\n", encoding="utf-8")
 
 
 def _command_metrics(env: Any) -> dict[str, torch.Tensor]:

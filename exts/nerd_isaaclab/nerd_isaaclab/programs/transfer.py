@@ -50,6 +50,8 @@ class Transfer:
     """Seed of the starts."""
     json: Path | None = None
     """File for the numbers."""
+    record: Path | None = None
+    """Folder for the motion of the first episodes: ``physx.json`` and ``neural.json``."""
     overrides: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
     """Changes of the task's configuration, ``env.<field>=<value>``."""
 
@@ -94,6 +96,8 @@ def _score(args: Transfer, mode: str) -> dict:
         out, log = Path(scratch, "score.json"), Path(scratch, "log")
         words = ["--task", args.task, "--policy", args.policy, "--num_envs", args.episodes, "--seed", args.seed]
         words += ["--out", out, f"env.nerd.mode={mode}", *args.overrides]
+        if args.record is not None:
+            words += ["--record", args.record / f"{mode}.json"]
         if mode != "physx":
             words.append(f"env.nerd.checkpoint={args.checkpoint}")
         with open(log, "w", encoding="utf-8") as stream:

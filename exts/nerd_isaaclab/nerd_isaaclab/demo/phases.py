@@ -1,0 +1,175 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Runs phases in order. What a phase has found is kept, so that an interrupted run goes on where it was."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+RESULT = "result.json"
+"""File in a phase's folder that is written last: the phase is done when it is there."""
+
+KEY = "key"
+"""File in a phase's folder that says which settings its content belongs to."""
+
+
+class PhaseError(ValueError):
+    """A phase that cannot be run here, or failed."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One step of a story."""
+
+    name: str
+    """Name, and the name of its folder."""
+    title: str
+    """What is done, in a few words."""
+    purpose: str
+    """What it is for, one sentence."""
+    seconds: float
+    """How long it takes on two idle cores, roughly [s]."""
+    settings: Any
+    """Plain values that the result depends on. When they change, the phase is run again, and all that follow it."""
+    run: Callable[[Path, Mapping[str, Any]], dict[str, Any]]
+    """Does the work in a folder of its own, given the results of the phases before it, and returns plain values. It is
+    called again with the same folder after an interruption."""
+
+
+def run_phases(phases: Sequence[Phase], out: Path, console: Console | None = None) -> dict[str, Any]:
+    """Runs the phases that are not done yet.
+
+    Args:
+        phases: What to do, in order. Each may use the results of those before it.
+        out: Folder of the run, where each phase gets a folder.
+        console: Where to say what is going on.
+
+    Returns:
+        Result of each phase by name, with its ``seconds``.
+    """
+    console = console or Console(stderr=True, highlight=False, soft_wrap=True)
+    results: dict[str, Any] = {}
+    key = ""
+    for number, phase in enumerate(phases, start=1):
+        folder = out / phase.name
+        key = _key(phase, key)
+        head = f"[bold]\\[{number}/{len(phases)}] {phase.title}[/bold]"
+        done = read_result(folder, key)
+        if done is not None:
+            results[phase.name] = done
+            console.print(f"{head}: done before, in {_time(done['seconds'])}")
+            continue
+        left = sum(later.seconds for later in phases[number - 1 :])
+        console.print(f"\n{head}: {phase.purpose}")
+        console.print(f"[dim]about {_time(phase.seconds)}; about {_time(left)} to the end[/dim]")
+        before = _prepare(folder, key)
+        start = time.monotonic()
+        try:
+            result = phase.run(folder, results)
+        except BaseException:
+            _write(folder / "seconds.json", before + time.monotonic() - start)
+            raise
+        results[phase.name] = {**result, "seconds": round(before + time.monotonic() - start, 1)}
+        _write(folder / RESULT, results[phase.name])
+        console.print(f"[dim]took {_time(results[phase.name]['seconds'])}[/dim]")
+    return results
+
+
+def read_result(folder: Path, key: str) -> dict[str, Any] | None:
+    """What a finished phase has found; None if it is not done, or was done with other settings.
+
+    Args:
+        folder: Folder of the phase.
+        key: Key of its settings.
+    """
+    try:
+        if (folder / KEY).read_text(encoding="utf-8") != key:
+            return None
+        return json.loads((folder / RESULT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+@contextlib.contextmanager
+def only_one(out: Path) -> Iterator[int]:
+    """Holds the folder of a run for this process and those that inherit the yielded descriptor.
+
+    Raises:
+        PhaseError: Another process is at work in the folder.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(out / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise PhaseError(
+                f"'{out}' is in use by another run, or by what a killed one has left behind: wait for it or end it, "
+                "or choose another --out"
+            ) from None
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def forget(phases: Sequence[Phase], out: Path) -> None:
+    """Removes what earlier runs have left of the phases.
+
+    Args:
+        phases: Phases whose folders go.
+        out: Folder of the run.
+    """
+    for phase in phases:
+        shutil.rmtree(out / phase.name, ignore_errors=True)
+
+
+def _prepare(folder: Path, key: str) -> float:
+    """Makes the folder of a phase, without what other settings have left in it. Returns the time spent there [s]."""
+    try:
+        same = (folder / KEY).read_text(encoding="utf-8") == key
+    except OSError:
+        same = False
+    if not same:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        (folder / KEY).write_text(key, encoding="utf-8")
+        return 0.0
+    try:
+        return float(json.loads((folder / "seconds.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return 0.0
+
+
+def _key(phase: Phase, before: str) -> str:
+    """Hash of a phase's settings and of all before it."""
+    plain = json.dumps([before, phase.name, phase.settings], sort_keys=True)
+    return hashlib.sha256(plain.encode()).hexdigest()
+
+
+def _write(path: Path, value: Any) -> None:
+    """Writes JSON, whole or not at all."""
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+    part.replace(path)
+
+
+def _time(seconds: float) -> str:
+    """A duration for people."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

@@ -1,0 +1,172 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""What is collected, trained and measured for each robot. One table, so that a number in a card has one origin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Trajectories to learn from."""
+
+    task: str
+    """Task whose robot and solver are used."""
+    transitions: int
+    """Control steps to record."""
+    steps: int = 100
+    """Length of a trajectory [control steps]."""
+    num_envs: int = 512
+    """Environments of each worker."""
+    workers: int = 2
+    """Processes."""
+    seed: int = 0
+    """Seed of everything that is drawn."""
+    options: tuple[str, ...] = ()
+    """Further words for ``nerd generate``: shares, ranges, teacher mode."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """How the network is fitted."""
+
+    minutes: float | None
+    """Budget [min]; None: the updates of the options decide, and the result is a function of the seed."""
+    seed: int = 0
+    """Seed of weights and batches."""
+    options: tuple[str, ...] = ()
+    """Further words for ``nerd train``: preset, loss, optimiser."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Open-loop errors on fresh roll-outs."""
+
+    task: str
+    """Task whose resets are the first states."""
+    protocol: Literal["passive", "driven"] = "passive"
+    """No effort, or controls drawn anew at each step."""
+    trajectories: int = 512
+    """Number of roll-outs."""
+    steps: int = 1000
+    """Their length [control steps]."""
+    seed: int = 500
+    """Their seed; training data have others."""
+    options: tuple[str, ...] = ()
+    """Further words for ``nerd evaluate``."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A policy trained with RSL-RL and scored in both modes."""
+
+    task: str
+    """The task."""
+    iterations: int
+    """Iterations of PPO."""
+    seeds: tuple[int, ...] = (0,)
+    """Seeds trained in neural mode."""
+    physx_seeds: tuple[int, ...] = ()
+    """Seeds also trained in PhysX mode, to compare curves and time."""
+    num_envs: int = 512
+    """Environments while training."""
+    episodes: int = 512
+    """Episodes of the score, in each mode."""
+    seconds: float = 180.0
+    """How long one training takes on two idle cores, roughly [s]."""
+    options: tuple[str, ...] = ()
+    """Further words for ``nerd rl train``."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that is done for one robot."""
+
+    robot: str
+    """Short name of the robot, and of its shipped model."""
+    title: str
+    """Title of the report."""
+    collection: Collection | None
+    """Data to learn from; None: the shipped model is used."""
+    training: Training | None
+    """How to learn from them; None: the shipped model is used."""
+    evaluations: tuple[Evaluation, ...]
+    """Open-loop measurements; the first is the one that the animation shows."""
+    policies: tuple[Policy, ...]
+    """Policies trained in the model."""
+
+
+CARTPOLE = "NeRD-Cartpole"
+ANT_RUN, ANT_SPIN, ANT_SPIN_TRACK = "NeRD-Ant-Run", "NeRD-Ant-Spin", "NeRD-Ant-Spin-Track"
+
+DEMO = {
+    "cartpole": Recipe(
+        robot="cartpole",
+        title="Cartpole",
+        collection=Collection(CARTPOLE, transitions=1_000_000),
+        training=Training(minutes=4.0),
+        evaluations=(Evaluation(CARTPOLE),),
+        policies=(Policy(CARTPOLE, iterations=120, seconds=120.0),),
+    ),
+    "ant": Recipe(
+        robot="ant",
+        title="Ant",
+        collection=None,
+        training=None,
+        evaluations=(Evaluation(ANT_RUN, steps=500), Evaluation(ANT_RUN, "driven", steps=500)),
+        policies=(Policy(ANT_RUN, iterations=150, seconds=300.0),),
+    ),
+}
+"""What ``nerd demo`` does: minutes."""
+
+REPRODUCE = {
+    "cartpole": Recipe(
+        robot="cartpole",
+        title="Cartpole",
+        collection=Collection(CARTPOLE, transitions=4_000_000),
+        training=Training(minutes=120.0),
+        evaluations=(Evaluation(CARTPOLE), Evaluation(CARTPOLE, "driven")),
+        policies=(Policy(CARTPOLE, iterations=200, seeds=(0, 1, 2), physx_seeds=(0,)),),
+    ),
+    "ant": Recipe(
+        robot="ant",
+        title="Ant",
+        collection=Collection(ANT_RUN, transitions=4_000_000),
+        training=Training(minutes=240.0, options=("--preset", "small")),
+        evaluations=(Evaluation(ANT_RUN, steps=500), Evaluation(ANT_RUN, "driven", steps=500)),
+        policies=(
+            Policy(ANT_RUN, iterations=500, seeds=(0, 1, 2), physx_seeds=(0,), seconds=900.0),
+            Policy(ANT_SPIN, iterations=500, seeds=(0, 1, 2), seconds=900.0),
+            Policy(ANT_SPIN_TRACK, iterations=500, seeds=(0, 1, 2), seconds=900.0),
+        ),
+    ),
+}
+"""What ``nerd reproduce`` does: the shipped models and all their numbers."""
+
+
+def smoke(recipe: Recipe) -> Recipe:
+    """The same recipe in a minute or two: every phase, with sizes that prove nothing but that it runs.
+
+    Args:
+        recipe: The recipe.
+    """
+    collection, training = recipe.collection, recipe.training
+    if collection is not None:
+        collection = replace(collection, transitions=12_800, num_envs=64, workers=1)
+    if training is not None:
+        training = Training(
+            minutes=None, options=("--preset", "tiny", "--updates", "20", "--batch", "64", "--validations", "1")
+        )
+    return replace(
+        recipe,
+        collection=collection,
+        training=training,
+        evaluations=tuple(replace(item, trajectories=16, steps=100) for item in recipe.evaluations),
+        policies=tuple(
+            replace(item, iterations=3, seeds=(0,), physx_seeds=(0,)[: len(item.physx_seeds)], num_envs=32, episodes=16)
+            for item in recipe.policies[:1]
+        ),
+    )

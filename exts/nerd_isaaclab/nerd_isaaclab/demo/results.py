@@ -1,0 +1,134 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""The numbers of a run in one place: what the report shows and what is written as JSON."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nerd_core.provenance import describe_run
+from nerd_core.serialization import to_plain
+
+from . import published, story
+from .phases import PhaseError
+from .recipes import Policy, Recipe
+
+SCHEMA = "nerd.report/1"
+"""Name and version of the JSON form."""
+
+
+def gather(
+    recipe: Recipe, found: Mapping[str, Any], model: Path, commands: list[str], step_cost: Path | None = None
+) -> dict[str, Any]:
+    """Plain values from the results of all phases.
+
+    Args:
+        recipe: What was done.
+        found: Result of each phase by name.
+        model: Directory of the model.
+        commands: The commands of the run, and the one that ran them first.
+        step_cost: JSON that ``benchmarks/step_cost.py`` has written, if any.
+    """
+    from nerd_core import checkpoint
+
+    predictor = checkpoint.load(model)
+    config = checkpoint.read_config(model)
+    seeds = {"collection": recipe.collection.seed} if recipe.collection else {}
+    seeds |= {"training": recipe.training.seed} if recipe.training else {}
+    seeds |= {f"roll-outs ({item.protocol})": item.seed for item in recipe.evaluations}
+    return {
+        "schema": SCHEMA,
+        "robot": recipe.robot,
+        "title": recipe.title,
+        "recipe": to_plain(recipe),
+        "model": {
+            "name": model.name if model.name != "best" else recipe.robot,
+            "network": config.predictor.model.kind,
+            "parameters": sum(param.numel() for param in predictor.parameters()),
+            "spec": predictor.spec.content_hash,
+            "control_dt": predictor.spec.control_dt,
+            "made_by": config.provenance,
+        },
+        "collection": found.get(story.COLLECT),
+        "training": found.get(story.TRAIN),
+        "evaluations": [found[story.evaluation_name(item)] for item in recipe.evaluations],
+        "policies": [_policy(policy, found, predictor.spec.control_dt) for policy in recipe.policies],
+        "published": {"source": published.SOURCE, "passive": _published(recipe.robot)},
+        "step_cost": None if step_cost is None else read_step_cost(step_cost),
+        "seconds": {name: result["seconds"] for name, result in found.items()},
+        "commands": commands + [word for result in found.values() for word in result.get("commands", ())],
+        "provenance": {**describe_run(command=commands[0].split(), seeds=seeds), **_host_facts()},
+    }
+
+
+def read_step_cost(path: Path) -> dict[str, Any]:
+    """Reads what ``benchmarks/step_cost.py`` has written.
+
+    Raises:
+        PhaseError: The file cannot be read, or holds something else.
+    """
+    try:
+        plain = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise PhaseError(f"the step costs '{path}' cannot be read: {error}") from None
+    if not isinstance(plain, dict) or "num_envs" not in plain:
+        raise PhaseError(f"'{path}' holds no step costs: expected what 'benchmarks/step_cost.py --json FILE' writes")
+    return plain
+
+
+def _policy(policy: Policy, found: Mapping[str, Any], control_dt: float) -> dict[str, Any]:
+    """Curves and scores of the policies of one task."""
+    runs = []
+    for mode, seeds in (("neural", policy.seeds), ("physx", policy.physx_seeds)):
+        for seed in seeds:
+            result = found[story.learning_name(policy, seed, mode)]
+            runs.append({"mode": mode, "seed": seed, "curve": _published_scale(result["curve"], control_dt)})
+    kept = kept_curve(policy.task)
+    if kept is not None and not policy.physx_seeds:
+        runs.append({"mode": "physx", "seed": "kept", "curve": _published_scale(kept, control_dt)})
+    transfers = [found[story.transfer_name(policy, seed)] for seed in policy.seeds]
+    return {
+        "task": policy.task,
+        "num_envs": policy.num_envs,
+        "runs": runs,
+        "transfers": [{"seed": seed, **each} for seed, each in zip(policy.seeds, transfers, strict=True)],
+        "published": published.TRANSFER.get(policy.task),
+    }
+
+
+def kept_curve(task: str) -> dict[str, list[float]] | None:
+    """Learning curve of the policy that the repository keeps for a task, trained in PhysX mode; None if there is none.
+
+    Args:
+        task: Id of the task.
+    """
+    path = Path(__file__).resolve().parents[4] / "models" / "policies" / task / "curve.csv"
+    try:
+        with open(path, newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+    except OSError:
+        return None
+    return {name: [float(row[name]) for row in rows] for name in rows[0]} if rows else None
+
+
+def _published_scale(curve: dict[str, list[float]], control_dt: float) -> dict[str, list[float]]:
+    """A curve with returns as published: Isaac Lab multiplies rewards by the control step, the paper does not."""
+    return {**curve, "return": [round(value / control_dt, 2) for value in curve["return"]]}
+
+
+def _published(robot: str) -> dict[str, dict[str, float]]:
+    return {str(horizon): values for horizon, values in published.PASSIVE.get(robot, {}).items()}
+
+
+def _host_facts() -> dict[str, Any]:
+    """Versions of the simulator beside those of the library."""
+    from nerd_core.provenance import versions
+
+    from ..programs.export import host_facts
+
+    return {"versions": versions() | host_facts()["versions"]}

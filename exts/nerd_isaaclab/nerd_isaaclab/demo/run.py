@@ -1,0 +1,64 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Runs a recipe from its first phase to its report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from . import results, story
+from .commands import Commands
+from .phases import forget, only_one, run_phases
+from .recipes import Recipe
+from .report import write_report
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a run has left."""
+
+    results: dict[str, Any]
+    """All numbers."""
+    model: Path
+    """Directory of the model."""
+    page: Path
+    """The report."""
+
+
+def run(
+    recipe: Recipe,
+    out: Path,
+    command: str,
+    fresh: bool = False,
+    model: str | None = None,
+    step_cost: Path | None = None,
+) -> Done:
+    """Runs what is not done yet, and writes the report.
+
+    Args:
+        recipe: What to do.
+        out: Folder of the run.
+        command: The command that asked for it, for the report.
+        fresh: Whether to start over.
+        model: Model to use instead of collecting and training.
+        step_cost: JSON of ``benchmarks/step_cost.py``, to be shown in the report.
+    """
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    if step_cost is not None:
+        results.read_step_cost(step_cost)  # a wrong file is better refused now than after all the work
+    with only_one(out) as lock:
+        commands = Commands(out, lock)
+        phases = story.phases_of(recipe, commands, model)
+        if fresh:
+            forget(phases, out)
+        found = run_phases(phases, out, console)
+        where = story.model_of(phases)
+        numbers = results.gather(recipe, found, where, [command], step_cost)
+        page, plain = write_report(numbers, found["motion"], out)
+    console.print(f"\n[bold]report: {page}[/bold]\nnumbers: {plain}")
+    return Done(numbers, where, page)

@@ -1,0 +1,240 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""The phases of a recipe: each runs one of the project's commands and keeps what it found."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nerd_core.serialization import to_plain
+
+from ..models import UnknownModel, find_model, shipped_models
+from . import motion
+from .commands import ENGINE_THREADS, Commands, network_threads
+from .phases import Phase, PhaseError
+from .recipes import Collection, Evaluation, Policy, Recipe, Training
+
+COLLECT, TRAIN = "collect", "train"
+"""Names of the phases that make the model."""
+
+COLLECT_RATE = 40_000.0
+"""Control steps that two idle cores record in a second, roughly."""
+
+
+def phases_of(recipe: Recipe, commands: Commands, model: str | None = None) -> list[Phase]:
+    """The phases of a recipe, in order.
+
+    Args:
+        recipe: What to do.
+        commands: What runs the commands.
+        model: Model to use instead of collecting and training; by default that of the recipe.
+    """
+    phases = []
+    if model is None and recipe.collection is not None and recipe.training is not None:
+        phases.append(_collect(recipe.collection, commands))
+        phases.append(_train(recipe.training, commands))
+        where = str(commands.out.absolute() / TRAIN / "best")
+    else:
+        where = _given_model(recipe, model)
+    for item in recipe.evaluations:
+        phases.append(_evaluate(item, commands, where))
+    for policy in recipe.policies:
+        for seed in policy.physx_seeds:
+            phases.append(_learn(policy, seed, "physx", commands, where))
+        for seed in policy.seeds:
+            phases.append(_learn(policy, seed, "neural", commands, where))
+            phases.append(_transfer(policy, seed, commands, where))
+    phases.append(_motion(recipe, commands, where))
+    return phases
+
+
+def model_of(phases: list[Phase]) -> Path:
+    """Directory of the model that the phases measure."""
+    return Path(phases[-1].settings["model"])
+
+
+def evaluation_name(item: Evaluation) -> str:
+    """Name of the phase of an evaluation."""
+    return f"evaluate-{item.protocol}"
+
+
+def learning_name(policy: Policy, seed: int, mode: str) -> str:
+    """Name of the phase that trains a policy."""
+    return f"rl-{_short(policy.task)}-{mode}-{seed}"
+
+
+def transfer_name(policy: Policy, seed: int) -> str:
+    """Name of the phase that scores a policy in both modes."""
+    return f"transfer-{_short(policy.task)}-{seed}"
+
+
+def _short(task: str) -> str:
+    return task.removeprefix("NeRD-").lower()
+
+
+def _given_model(recipe: Recipe, model: str | None) -> str:
+    """Directory of a model that is there already."""
+    try:
+        return str(find_model(model or recipe.robot).absolute())
+    except UnknownModel as error:
+        if model is not None:
+            raise
+        there = ", ".join(shipped_models()) or "none"
+        raise PhaseError(
+            f"this installation has no model '{recipe.robot}' (shipped are: {there}): make one with "
+            f"'nerd reproduce {recipe.robot}', which takes hours, or name one with --model"
+        ) from error
+
+
+def _collect(item: Collection, commands: Commands) -> Phase:
+    def run(folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
+        data = folder / "data"
+        words = ["--task", item.task, "--out", data, "--transitions", item.transitions, "--steps", item.steps]
+        words += ["--num-envs", item.num_envs, "--workers", item.workers, "--seed", item.seed, *item.options]
+        first = len(commands.said)
+        commands.nerd("generate", *words, threads=ENGINE_THREADS)
+        report = json.loads((data / "report.json").read_text(encoding="utf-8"))
+        return {"report": report, "commands": commands.said[first:]}
+
+    return Phase(
+        COLLECT,
+        f"Collect {item.transitions:,} transitions",
+        "PhysX plays random motions, which are all that the model will ever learn from.",
+        20.0 + item.transitions / COLLECT_RATE,
+        to_plain(item),
+        run,
+    )
+
+
+def _train(item: Training, commands: Commands) -> Phase:
+    def run(folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
+        from nerd_core import checkpoint
+
+        data = folder.parent / COLLECT / "data"
+        words: list[object] = [data, "--out", folder, "--seed", item.seed, *item.options]
+        if item.minutes is not None:
+            words += ["--minutes", item.minutes]
+        words.append("--resume" if (folder / "last").is_dir() else "--overwrite")
+        first = len(commands.said)
+        commands.nerd("train", *words, threads=network_threads())
+        found = checkpoint.read_config(folder / "best")
+        return {
+            "results": found.results,
+            "provenance": found.provenance,
+            "settings": found.training,
+            "commands": commands.said[first:],
+        }
+
+    budget = "" if item.minutes is None else f" for {item.minutes:g} minutes"
+    return Phase(
+        TRAIN,
+        f"Train the model{budget}",
+        "A network learns to predict the next state from the state, the control and the contacts.",
+        20.0 + 60.0 * (item.minutes or 1.0),
+        to_plain(item),
+        run,
+    )
+
+
+def _evaluate(item: Evaluation, commands: Commands, model: str) -> Phase:
+    def run(folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
+        words = ["--model", model, "--task", item.task, "--protocol", item.protocol, "--seed", item.seed]
+        words += ["--trajectories", item.trajectories, "--steps", item.steps, *item.options]
+        words += ["--data", folder / "rollouts", "--json", folder / "errors.json"]
+        first = len(commands.said)
+        commands.nerd("evaluate", *words, threads=network_threads())
+        errors = json.loads((folder / "errors.json").read_text(encoding="utf-8"))
+        return {**errors, "commands": commands.said[first:]}
+
+    what = {"passive": "without effort", "driven": "driven by random efforts"}[item.protocol]
+    return Phase(
+        evaluation_name(item),
+        f"Evaluate open loop, {item.protocol}",
+        f"{item.trajectories} motions {what}, {item.steps} steps each: how far is the model from PhysX, given nothing "
+        "but the first state?",
+        15.0 + item.trajectories * item.steps / 20_000.0,
+        {**to_plain(item), "model": model},
+        run,
+    )
+
+
+def _learn(policy: Policy, seed: int, mode: str, commands: Commands, model: str) -> Phase:
+    def run(folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
+        from ..programs.runs import load_curve
+
+        shutil.rmtree(folder / "logs", ignore_errors=True)  # of an interrupted training: it starts over
+        words = ["--task", policy.task, "--num_envs", policy.num_envs, "--max_iterations", policy.iterations]
+        words += ["--seed", seed, *policy.options, f"env.nerd.mode={mode}"]
+        if mode != "physx":
+            words.append(f"env.nerd.checkpoint={model}")
+        threads = ENGINE_THREADS if mode == "physx" else network_threads()
+        first = len(commands.said)
+        commands.nerd("rl", "train", *words, threads=threads, log=folder / "log.txt", cwd=folder)
+        return {"curve": load_curve(_log_folder(folder)), "commands": commands.said[first:]}
+
+    inside = "the learned model alone" if mode == "neural" else "PhysX, to compare"
+    return Phase(
+        learning_name(policy, seed, mode),
+        f"Train a policy, {policy.task}, {mode} mode, seed {seed}",
+        f"RSL-RL learns the task in {inside}: {policy.iterations} iterations with {policy.num_envs} environments.",
+        policy.seconds,
+        {**to_plain(policy), "seed": seed, "mode": mode, "model": model},
+        run,
+    )
+
+
+def _transfer(policy: Policy, seed: int, commands: Commands, model: str) -> Phase:
+    def run(folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
+        trained = _log_folder(folder.parent / learning_name(policy, seed, "neural"))
+        words = ["--task", policy.task, "--policy", trained, "--checkpoint", model, "--episodes", policy.episodes]
+        words += ["--json", folder / "transfer.json", "--record", folder / "motion"]
+        first = len(commands.said)
+        commands.nerd("transfer", *words, threads=ENGINE_THREADS)
+        found = json.loads((folder / "transfer.json").read_text(encoding="utf-8"))
+        return {**found, "commands": commands.said[first:]}
+
+    return Phase(
+        transfer_name(policy, seed),
+        f"Score the policy in both modes, {policy.task}, seed {seed}",
+        f"Does what was learned in the model hold in PhysX? {policy.episodes} episodes in each.",
+        40.0,
+        {"episodes": policy.episodes, "seed": seed, "task": policy.task, "model": model},
+        run,
+    )
+
+
+def _motion(recipe: Recipe, commands: Commands, model: str) -> Phase:
+    def run(folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
+        clips = []
+        for item in recipe.evaluations:
+            rollouts = folder.parent / evaluation_name(item) / "rollouts"
+            clips += motion.open_loop_clips(Path(model), rollouts, item.protocol, min(item.steps, motion.LONGEST))
+        for policy in recipe.policies:
+            recorded = folder.parent / transfer_name(policy, policy.seeds[0]) / "motion"
+            clips += motion.policy_clips(Path(model), recorded, policy.task)
+        return {"robot": motion.describe(Path(model)), "clips": clips}
+
+    return Phase(
+        "motion",
+        "Draw the motion",
+        "Where every body is, in PhysX and in the model, for the report's animation.",
+        10.0,
+        {"model": model},
+        run,
+    )
+
+
+def _log_folder(folder: Path) -> Path:
+    """The one folder that RSL-RL has logged to below a phase's folder."""
+    found = sorted(folder.glob("logs/rsl_rl/*/*/params"))
+    if not found:
+        raise PhaseError(f"the training left no log folder in '{folder.name}'; its output is in {folder.name}/log.txt")
+    return found[-1].parent
+
+
+__all__ = ["evaluation_name", "learning_name", "model_of", "phases_of", "transfer_name"]

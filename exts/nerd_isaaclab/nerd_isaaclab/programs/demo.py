@@ -1,0 +1,103 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""``nerd demo``: the whole story on one robot, in minutes, and a report to look at.
+
+.. code-block:: bash
+
+    nerd demo                                   # Cartpole, about 10 minutes on two cores
+    nerd demo --minutes 2 --out runs/quick      # with less training
+    nerd demo --robot ant                       # with the shipped Ant model instead of collecting and training
+    nerd demo --robot ant --model runs/ant/best # with a model of your own
+    nerd demo --smoke                           # a tiny version: shows that everything runs, proves nothing else
+
+PhysX is recorded, a network learns to do what it did, is judged against fresh PhysX motion, and replaces PhysX while
+RSL-RL trains a policy, which PhysX then judges. Ended with ctrl-C, it goes on where it stopped when the same command is
+run again.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import tyro
+
+
+@dataclass
+class Demo:
+    """Show the whole story on one robot, in minutes, and write a report."""
+
+    robot: Literal["cartpole", "ant"] = "cartpole"
+    """Which robot. For the Ant a model that is shipped takes the place of the long training."""
+    out: Path | None = None
+    """Folder of the run; by default ``runs/demo``, with the robot's name behind it if it is another one."""
+    minutes: float | None = None
+    """Training of the model [min]."""
+    model: str | None = None
+    """Model to use instead of collecting and training: a directory, or the name of a shipped one."""
+    fresh: bool = False
+    """Start over, instead of going on with what is there."""
+    smoke: bool = False
+    """Everything in tiny sizes, in a minute or two."""
+    step_cost: Path | None = None
+    """JSON of ``benchmarks/step_cost.py``, to be shown in the report."""
+    open: bool = True
+    """Whether to open the report, if there is a display."""
+
+
+def main(argv: list[str]) -> int:
+    """Show the whole story in minutes: PhysX data, a model, a policy trained in it, a report.
+
+    Args:
+        argv: Arguments, without the program's name.
+    """
+    args = tyro.cli(Demo, args=argv, prog="nerd demo", description=__doc__)
+    from ..demo import recipes, run
+
+    recipe = recipes.DEMO[args.robot]
+    if args.minutes is not None:
+        if recipe.training is None or args.model is not None:
+            raise ValueError("got --minutes, but a model is given and nothing is trained: leave it out")
+        if args.minutes <= 0:
+            raise ValueError(f"got --minutes {args.minutes:g}, expected more than 0")
+        recipe = replace(recipe, training=replace(recipe.training, minutes=args.minutes))
+    if args.smoke:
+        recipe = recipes.smoke(recipe)
+    out = args.out or default_out("demo", args.robot, args.smoke)
+    page = run.run(recipe, out, f"nerd demo {shlex.join(argv)}".strip(), args.fresh, args.model, args.step_cost).page
+    if args.open and not args.smoke:
+        show(page)
+    return 0
+
+
+def default_out(program: str, robot: str, smoke: bool) -> Path:
+    """Folder of a run for which none was named.
+
+    Args:
+        program: Name of the program.
+        robot: Name of the robot.
+        smoke: Whether the run is a tiny one.
+    """
+    words = [program] + ([robot] if program != "demo" or robot != "cartpole" else []) + (["smoke"] if smoke else [])
+    return Path("runs", "-".join(words))
+
+
+def show(page: Path) -> None:
+    """Opens a page if somebody sits before a display; anything that fails is no failure of the run.
+
+    Args:
+        page: The page.
+    """
+    if not sys.stdout.isatty() or not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        return
+    quiet = subprocess.DEVNULL
+    try:
+        subprocess.Popen(["xdg-open", str(page)], stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
+    except OSError:
+        return

@@ -1,0 +1,64 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""``nerd reproduce``: make a shipped model and all its numbers again, from nothing, with fixed seeds.
+
+.. code-block:: bash
+
+    nerd reproduce cartpole                 # hours on two cores
+    nerd reproduce ant --out runs/ant-again
+    nerd reproduce cartpole --smoke         # every phase in tiny sizes: shows that the way is open, proves nothing else
+
+Collects, trains, evaluates open loop (passive and driven), trains policies in neural mode with three seeds, and scores
+them in both modes. Writes ``report.html``, ``report.json`` and ``model/``: the checkpoint with its card, as it is
+shipped. Interrupted, it goes on where it stopped when the same command is run again.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import tyro
+
+from .demo import default_out
+
+
+@dataclass
+class Reproduce:
+    """Make a shipped model and all its numbers again, from nothing, with fixed seeds."""
+
+    robot: tyro.conf.Positional[Literal["cartpole", "ant"]]
+    """Which model."""
+    out: Path | None = None
+    """Folder of the run; by default ``runs/reproduce-<robot>``."""
+    model: str | None = None
+    """Measure this model again instead of collecting and training: a directory, or the name of a shipped one."""
+    fresh: bool = False
+    """Start over, instead of going on with what is there."""
+    smoke: bool = False
+    """Everything in tiny sizes, in a minute or two."""
+    step_cost: Path | None = None
+    """JSON of ``benchmarks/step_cost.py``, to be shown in the report."""
+
+
+def main(argv: list[str]) -> int:
+    """Make a shipped model and all its numbers again, from nothing, with fixed seeds.
+
+    Args:
+        argv: Arguments, without the program's name.
+    """
+    args = tyro.cli(Reproduce, args=argv, prog="nerd reproduce", description=__doc__)
+    from ..demo import card, recipes, run
+
+    recipe = recipes.REPRODUCE[args.robot]
+    if args.smoke:
+        recipe = recipes.smoke(recipe)
+    out = args.out or default_out("reproduce", args.robot, args.smoke)
+    command = f"nerd reproduce {shlex.join(argv)}"
+    done = run.run(recipe, out, command, args.fresh, args.model, args.step_cost)
+    shipped = card.write_model(done.model, done.results, out / "model")
+    print(f"model with its card: {shipped}")
+    return 0
