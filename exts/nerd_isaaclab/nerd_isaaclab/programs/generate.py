@@ -10,8 +10,8 @@
     nerd generate --task NeRD-Double-Pendulum --out data/pendulum --ground random-planes
     nerd generate --task NeRD-Isaac-Cartpole --out data/passive --initial task --shares zero=1 env.scene.env_spacing=5
 
-Words like env.<field>=<value> change the task, as for isaaclab train. Killed, or ended with ctrl-C, it goes on where it stopped when the same command is run again. docs/collecting.md says
-what the choices mean and what they do to a model.
+Words like env.<field>=<value> change the task, as for isaaclab train. Killed, or ended with ctrl-C, it goes on where it
+stopped when the same command is run again. docs/collecting.md says what the choices mean and what they do to a model.
 """
 
 from __future__ import annotations
