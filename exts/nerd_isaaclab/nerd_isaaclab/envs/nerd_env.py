@@ -14,6 +14,7 @@ from isaaclab.assets import Articulation, ArticulationCfg
 from isaaclab.envs import ManagerBasedRLEnv
 from isaaclab.envs.common import VecEnvStepReturn
 from isaaclab.managers import TerminationTermCfg
+from isaaclab.utils.string import ResolvableString
 
 from nerd_core import checkpoint
 from nerd_core.dynamics import NeuralDynamics
@@ -28,7 +29,9 @@ from ..physics.inertial_sensors import answer_for_accelerations, leave_accelerat
 from ..physics.neural_physics import NeuralPhysics
 from ..physics.robot_description import describe_robot, find_controls
 from ..physics.robot_state import RobotState
-from .nerd_env_cfg import MODES, NerdCfg
+from ..ui.panel import NerdPanel
+from ..ui.viser_page import add_viser_pages
+from .nerd_env_cfg import MODES, WINDOW_CLASS, NerdCfg
 from .unsupported_terms import find_unsupported_terms
 
 GUARD_TERM = "nerd_guard"
@@ -53,9 +56,12 @@ class NerdDynamics(ManagerBasedRLEnv):
         self._requested: tuple[str, torch.Tensor | None] | None = None
         self._mode = "physx"
         self._spec: RobotSpec | None = None
+        self._panel: NerdPanel | None = None
         self._robot_name = _find_robot(cfg)
         _add_guard(cfg)
+        _add_window(cfg)
         super().__init__(cfg=cfg, render_mode=render_mode, **kwargs)
+        add_viser_pages(self)
 
     # -- what a user asks and sets ---------------------------------------------------------------------------------
 
@@ -76,6 +82,13 @@ class NerdDynamics(ManagerBasedRLEnv):
             controls = find_controls(self, self.robot)
             self._spec = describe_robot(self, self.robot, _name_of_asset(self.robot), controls)
         return self._spec
+
+    @property
+    def nerd_panel(self) -> NerdPanel:
+        """What a user interface shows and asks for. Every step begins with what it was asked."""
+        if self._panel is None:
+            self._panel = NerdPanel(self)
+        return self._panel
 
     @property
     def robot(self) -> Articulation:
@@ -150,6 +163,8 @@ class NerdDynamics(ManagerBasedRLEnv):
 
     @override
     def step(self, action: torch.Tensor) -> VecEnvStepReturn:
+        if self._panel is not None:
+            self._panel.apply()
         if self._requested is not None:
             self._apply_mode(*self._requested)
         if self._mode == "physx":
@@ -272,6 +287,12 @@ def _add_guard(cfg: Any) -> None:
         cfg.terminations.setdefault(GUARD_TERM, term)
     elif not hasattr(cfg.terminations, GUARD_TERM):
         setattr(cfg.terminations, GUARD_TERM, term)
+
+
+def _add_window(cfg: Any) -> None:
+    """Replaces Isaac Lab's window by the one with our frame; a window of the task's own stays. Used only in Kit."""
+    if str(cfg.ui_window_class_type).endswith(":ManagerBasedRLEnvWindow"):
+        cfg.ui_window_class_type = ResolvableString(WINDOW_CLASS)
 
 
 def _name_of_asset(robot: Articulation) -> str:

@@ -10,6 +10,9 @@ from isaaclab.utils import configclass
 MODES = ("physx", "neural", "mixed")
 """Names of the modes: the solver steps all environments, the model does, or each its share."""
 
+WINDOW_CLASS = "nerd_isaaclab.ui.window:NerdEnvWindow"
+"""Window of our tasks in Kit, as an import string: what it names exists only there."""
+
 
 @configclass
 class NerdCfg:

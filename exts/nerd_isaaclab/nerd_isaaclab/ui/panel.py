@@ -1,0 +1,136 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""What a person sees of the neural step, and may ask for while it runs.
+
+A panel only takes requests. They come from the threads of a user interface, at any time; the environment applies them
+between two of its steps, by :meth:`NerdPanel.apply`. What went wrong is shown, and the run goes on as it was.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from ..envs.nerd_env_cfg import MODES
+
+if TYPE_CHECKING:
+    from ..envs.nerd_env import NerdDynamics
+
+REFRESH_PERIOD = 0.25
+"""Time between two readings [s]; each of them waits for the device."""
+
+
+@dataclass(frozen=True)
+class Readings:
+    """What there is to see."""
+
+    mode: str
+    """Mode of the last step."""
+    checkpoint: str
+    """Path or name of the model; empty without one."""
+    held_now: int
+    """Environments that the guard held in the last step."""
+    held_total: int
+    """Steps that the guard held since the model was loaded, over all environments."""
+    errors: dict[str, float] = field(default_factory=dict)
+    """Mean absolute one-step error against the solver by quantity [m, rad, m/s, rad/s]; only in ``mixed`` mode."""
+    answered: int = 0
+    """Requests that were done or refused so far."""
+    message: str = ""
+    """Why the last request failed; empty if it did not."""
+
+    def markdown(self) -> str:
+        """The readings as a few lines of Markdown."""
+        lines = [f"**Mode** {self.mode}", f"**Held** {self.held_now} now, {self.held_total} in all"]
+        if self.errors:
+            shown = "".join(f"\n- {name}: {value:.2e}" for name, value in self.errors.items())
+            lines.append(f"**One-step error**\n{shown}")
+        else:
+            lines.append("**One-step error** only in mixed mode")
+        if self.message:
+            lines.append(f"**Refused** {self.message}")
+        return "\n\n".join(lines)
+
+
+class NerdPanel:
+    """Requests of a person to an environment, and readings of it."""
+
+    modes = MODES
+
+    def __init__(self, env: NerdDynamics):
+        """Starts with nothing asked.
+
+        Args:
+            env: Environment that applies what is asked, before each of its steps.
+        """
+        self._env = env
+        self._lock = threading.Lock()
+        self._asked: list[tuple[Literal["mode", "checkpoint"], str]] = []
+        self._answered = 0
+        self._message = ""
+
+    def request_mode(self, mode: str) -> None:
+        """Asks for ``physx``, ``neural`` or ``mixed``. Callable from any thread."""
+        with self._lock:
+            self._asked.append(("mode", mode))
+
+    def request_checkpoint(self, path: str) -> None:
+        """Asks for another model, by its directory or the name of a shipped one. Callable from any thread."""
+        with self._lock:
+            self._asked.append(("checkpoint", path.strip()))
+
+    def apply(self) -> None:
+        """Does what was asked, in that order. For the environment, between two steps."""
+        if not self._asked:
+            return
+        with self._lock:
+            asked, self._asked = self._asked, []
+        self._message = ""
+        self._answered += len(asked)
+        for what, value in asked:
+            try:
+                if what == "mode":
+                    self._env.set_nerd_mode(value)
+                else:
+                    self._env.load_nerd_checkpoint(value)
+            except (ValueError, OSError) as error:  # the kinds whose message is the answer
+                self._message = str(error)
+
+    def read(self) -> Readings:
+        """What there is to see. Waits for the device."""
+        neural = self._env.nerd
+        held_now = held_total = 0
+        errors: dict[str, float] = {}
+        if neural is not None:
+            held_now = int(neural.held.sum()) if self._env.nerd_mode != "physx" else 0
+            held_total = int(neural.dynamics.held_count.sum())
+            if self._env.nerd_mode == "mixed" and neural.one_step_error is not None:
+                errors = {name.removeprefix("error_"): float(value) for name, value in neural.error_summary().items()}
+        return Readings(
+            mode=self._env.nerd_mode,
+            checkpoint=self._env.nerd_cfg.checkpoint or "",
+            held_now=held_now,
+            held_total=held_total,
+            errors=errors,
+            answered=self._answered,
+            message=self._message,
+        )
+
+
+class Ticker:
+    """Calls a function now and then, however often it is called itself."""
+
+    def __init__(self, function: Callable[[], None], period: float = REFRESH_PERIOD):
+        self._function, self._period = function, period
+        self._next = 0.0
+
+    def __call__(self, _event: object = None) -> None:
+        """Calls the function if it is time."""
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + self._period
+            self._function()
