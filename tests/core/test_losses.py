@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
 from nerd_core.data.dataset import TrajectoryBatch
 from nerd_core.dynamics import rollout
 from nerd_core.grounds import PlaneGround
-from nerd_core.losses import StateScale, one_step_loss, rollout_loss
+from nerd_core.losses import StateScale, one_step_loss, relative, rollout_loss
 from nerd_core.models import ResidualMlpCfg, TransformerCfg
 from nerd_core.predictor import Predictor, PredictorCfg
 from support.robots import ant, random_state
@@ -37,9 +39,8 @@ def test_rollout_loss_is_the_error_of_the_rollout():
     scale.finalise()
     assert batch.ground is not None
     states = rollout(predictor, batch.state[:, 0], batch.control, PlaneGround.from_vector(batch.ground))
-    expected = torch.stack(
-        [scale.distance(batch.state[:, k], states[:, k]).square().mean() / k**2 for k in range(1, 6)]
-    ).mean()
+    square = [scale.distance(batch.state[:, k], states[:, k]).square().mean(0) / k**2 for k in range(1, 6)]
+    expected = torch.stack(square).mean(0).log().mean()
     loss = rollout_loss(predictor, batch, 5, scale)
     torch.testing.assert_close(loss, expected)
     loss.backward()
@@ -65,9 +66,9 @@ def test_a_perfect_prediction_has_no_loss():
     assert batch.ground is not None
     states = rollout(predictor, batch.state[:, 0], batch.control, PlaneGround.from_vector(batch.ground)).detach()
     own = TrajectoryBatch(states, batch.control, batch.ground)
-    assert float(rollout_loss(predictor, own, 5, scale)) < 1e-10
-    assert float(one_step_loss(predictor, own)) < 1e-7
-    assert float(one_step_loss(predictor, batch)) > 1e-3
+    assert float(rollout_loss(predictor, own, 5, scale).detach()) < math.log(1e-9)
+    assert float(one_step_loss(predictor, own).detach()) < math.log(1e-8)
+    assert float(one_step_loss(predictor, batch).detach()) > math.log(1e-3)
 
 
 def test_noise_is_undone_by_the_target():
@@ -83,7 +84,8 @@ def test_noise_is_undone_by_the_target():
     assert batch.ground is not None
     contacts = predictor.contacts(seen, PlaneGround.from_vector(batch.ground))
     change = predictor(seen, batch.control, contacts).change
-    torch.testing.assert_close(one_step_loss(predictor, batch, seen), (change - target).square().mean())
+    expected = (change - target).square().mean((0, 1)).log().mean()
+    torch.testing.assert_close(one_step_loss(predictor, batch, seen), expected)
 
 
 def test_perturbation_has_the_size_asked_for():
@@ -107,8 +109,19 @@ def test_a_force_head_needs_forces():
     full = TrajectoryBatch(batch.state, batch.control, batch.ground, body_force=force)
     contacts = predictor.contacts(batch.state[:, :-1], PlaneGround.from_vector(full.ground))
     predicted = predictor(batch.state[:, :-1], batch.control, contacts)
-    motion = (predicted.change - predictor.target(batch.state[:, :-1], batch.state[:, 1:])).square().mean()
-    torch.testing.assert_close(one_step_loss(predictor, full), motion + (predicted.force - force).square().mean())
+    target = predictor.target(batch.state[:, :-1], batch.state[:, 1:])
+    motion = (predicted.change - target).square().mean((0, 1)).log().mean()
+    push = (predicted.force - force).square().mean().log()
+    torch.testing.assert_close(one_step_loss(predictor, full), motion + push)
+
+
+def test_numbers_at_their_noise_do_not_drown_others():
+    """The gradient for a number does not depend on how large the error of another number is."""
+    small, large = torch.tensor([1e-4, 1e-2], requires_grad=True), torch.tensor([1e-4, 1e6], requires_grad=True)
+    for square in (small, large):
+        relative(square).backward()
+        assert float(square.grad[0]) == pytest.approx(0.5e4, rel=1e-3)
+    torch.testing.assert_close(relative(small), small.log().mean())
 
 
 def test_ensemble_members_learn_apart():
@@ -121,5 +134,5 @@ def test_ensemble_members_learn_apart():
     members = predictor(batch.state[:, :-1], batch.control, contacts).members
     assert members is not None
     target = predictor.target(batch.state[:, :-1], batch.state[:, 1:])
-    own = torch.stack([(change - target).square().mean() for change in members.change])
+    own = torch.stack([(change - target).square().mean((0, 1)).log().mean() for change in members.change])
     torch.testing.assert_close(one_step_loss(predictor, batch), own.mean())

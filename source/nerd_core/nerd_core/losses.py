@@ -1,11 +1,17 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""What training minimises: the error of one step, and of several through the model's own predictions."""
+"""What training minimises: the error of one step, and of several through the model's own predictions.
+
+Both losses are mean logarithms of the mean square errors of the single numbers of a change. Their gradient asks every
+number to improve by the same factor. With plain squares a number that has reached its noise (what rounding leaves of
+the position of a cart, say) drowns the others, which could still become a hundred times more accurate.
+"""
 
 from __future__ import annotations
 
 import torch
+import torch.distributed as dist
 from torch import Tensor
 
 from .data.dataset import TrajectoryBatch
@@ -18,6 +24,10 @@ from .spec import RobotSpec
 def ground_of(batch: TrajectoryBatch) -> Ground | None:
     """The ground that the windows of a batch stand on, if they say so."""
     return None if batch.ground is None else PlaneGround.from_vector(batch.ground)
+
+
+FLOOR = 1.0e-10
+"""Mean square error below which a number has no weight of its own any more."""
 
 
 class StateScale:
@@ -63,10 +73,10 @@ class StateScale:
 
 
 def one_step_loss(predictor: Predictor, batch: TrajectoryBatch, seen: Tensor | None = None) -> Tensor:
-    """Mean square error of the normalised change at every step of the windows, each from the true past.
+    """Error of the normalised change at every step of the windows, each from the true past.
 
-    With a variance head it is the negative log likelihood of a Gaussian; with a force head the mean square error of
-    the forces, in units of their scale, is added.
+    With a variance head it is the negative log likelihood of a Gaussian; with a force head the error of the forces, in
+    units of their scale, is added.
 
     Args:
         predictor: The model.
@@ -84,7 +94,8 @@ def one_step_loss(predictor: Predictor, batch: TrajectoryBatch, seen: Tensor | N
     if learner.force is not None:
         if batch.body_force is None:
             raise ValueError("a predictor with a force head needs recorded contact forces, got data without them")
-        loss = loss + ((learner.force - batch.body_force) / predictor.force_scale).square().mean()
+        miss = ((learner.force - batch.body_force) / predictor.force_scale).square().flatten(-2)
+        loss = loss + relative(miss.mean((-3, -2, -1)))
     return loss
 
 
@@ -106,15 +117,29 @@ def rollout_loss(predictor: Predictor, batch: TrajectoryBatch, steps: int, scale
         contacts = predictor.contacts(state, ground)
         prediction, past = predictor.extend(state, batch.control[:, step], contacts, past)
         state = predictor.next_state(state, prediction)
-        errors.append(scale.distance(batch.state[:, step + 1], state).square().mean() / (step + 1) ** 2)
-    return torch.stack(errors).mean()
+        errors.append(scale.distance(batch.state[:, step + 1], state).square().mean(0) / (step + 1) ** 2)
+    return relative(torch.stack(errors).mean(0))
+
+
+def relative(square: Tensor) -> Tensor:
+    """Mean logarithm of mean squares, with the gradient that all processes together give it.
+
+    Args:
+        square: Mean square errors of this process, in units where 1 means useless, any shape.
+    """
+    reached = square.detach().clone()
+    if dist.is_available() and dist.is_initialized():
+        dist.all_reduce(reached)
+        reached /= dist.get_world_size()
+    reached = reached + FLOOR
+    return ((square - square.detach()) / reached + reached.log()).mean()
 
 
 def _fit(prediction: Prediction, target: Tensor) -> Tensor:
     error = (prediction.change - target).square()
     if prediction.log_var is None:
-        return error.mean()
+        return relative(error.mean((-3, -2)))
     return 0.5 * (error * (-prediction.log_var).exp() + prediction.log_var).mean()
 
 
-__all__ = ["StateScale", "ground_of", "one_step_loss", "rollout_loss"]
+__all__ = ["StateScale", "ground_of", "one_step_loss", "relative", "rollout_loss"]

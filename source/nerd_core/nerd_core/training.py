@@ -61,8 +61,6 @@ class RolloutCfg:
 
     weight: float = 0.5
     """Share of the roll-out loss in the gradient, once it has begun. 0 switches it off."""
-    scale: float = 1.0
-    """Factor of the roll-out loss, whose units are not those of the one-step loss."""
     start: float = 0.5
     """Share of the run after which it begins: long roll-outs of an unfit model teach little."""
     steps: int = 16
@@ -96,8 +94,8 @@ class TrainCfg:
     """How weights are changed."""
     rollout: RolloutCfg = field(default_factory=lambda: RolloutCfg(weight=0.0))
     """Multi-step training."""
-    clip: float = 1.0
-    """Largest norm of the gradient; 0 for no limit."""
+    clip: float = 0.0
+    """Largest norm of the gradient; 0 for no limit. The loss is a logarithm, so that gradients grow as errors fall."""
     average: float = 0.0
     """Decay of the moving average of the weights, which then is what is validated and kept; 0 for none."""
     noise: float = 0.0
@@ -291,7 +289,7 @@ class Run:
                 loss = (1.0 - share) * self.one_step(self.predictor, batch, seen)
             if steps and self.rollouts is not None:
                 batch = next(self.rollouts).to(self.device)
-                loss = loss + share * cfg.rollout.scale * rollout_loss(self.predictor, batch, steps, self.scale)
+                loss = loss + share * rollout_loss(self.predictor, batch, steps, self.scale)
         return loss
 
     def share_gradients(self) -> None:
@@ -324,7 +322,7 @@ class Run:
                     f"the loss is {value} after {self.update} updates: use a smaller learning rate or shorter roll-outs"
                 )
             self.log({"loss": value, "learning rate": self.cfg.optimiser.rate(before)})
-            self.bar.set_postfix_str(f"{self.update} updates, loss {value:.2e}, {self.verdict()}", refresh=False)
+            self.bar.set_postfix_str(f"{self.update} updates, loss {value:.2f}, {self.verdict()}", refresh=False)
             self.bar.update(100.0 * done - self.bar.n)
         parts = self.cfg.validations
         if done < 1.0 and math.floor(before * parts) < math.floor(done * parts):

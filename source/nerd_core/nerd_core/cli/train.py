@@ -35,6 +35,7 @@ from ..data.dataset import TrajectoryDataset
 from ..models import MlpCfg, ModelCfg, RecurrentCfg, ResidualMlpCfg, transformer_cfg
 from ..predictor import Predictor, PredictorCfg
 from ..serialization import from_plain
+from ..tokens import TokenCfg
 from ..training import BEST, LAST, TrainCfg, TrainingError, TrainResult, train
 
 LOGS = "logs"
@@ -147,7 +148,9 @@ def preset_settings(name: str) -> tuple[PredictorCfg, TrainCfg]:
         model = ResidualMlpCfg() if name == "residual" else MlpCfg()
     else:
         raise TrainingError(f"got the preset '{name}', expected one of {', '.join(Preset.__args__)}")
-    return PredictorCfg(model=model), training
+    # What repeats or ablates the published models sees what they see.
+    token = TokenCfg(limits=name in ("residual", "tiny", "small"))
+    return PredictorCfg(model=model, token=token), training
 
 
 def prepare_folder(command: Train) -> None:
