@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from html import escape
 
 WIDTH, HEIGHT = 460, 310
-LEFT, RIGHT, TOP, BOTTOM = 58, 14, 14, 44
+LEFT, RIGHT, TOP, BOTTOM = 68, 14, 14, 44
 POINTS = 160
 """Points of a line at most: more cannot be seen."""
 
@@ -86,7 +86,7 @@ def chart(
     middle = (LEFT + WIDTH - RIGHT) / 2
     parts.append(f'<text x="{middle}" y="{HEIGHT - 7}" text-anchor="middle">{escape(x_label)}</text>')
     at = (TOP + base) / 2
-    parts.append(f'<text transform="rotate(-90 13 {at})" x="13" y="{at}" text-anchor="middle">{escape(y_label)}</text>')
+    parts.append(f'<text transform="rotate(-90 12 {at})" x="12" y="{at}" text-anchor="middle">{escape(y_label)}</text>')
     for line, points in kept:
         if points:
             path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point) for point in points))

@@ -26,6 +26,9 @@ ENGINE_THREADS = 1
 PATIENCE_S = 60.0
 """How long an interrupted command may take to save what it has [s]."""
 
+INTERRUPTED = 130
+"""Exit code of a command that was ended with ctrl-C."""
+
 
 def network_threads() -> int:
     """Threads for the network: all cores, unless ``OMP_NUM_THREADS`` says otherwise, as other work may run here too."""
@@ -74,6 +77,8 @@ class Commands:
                 start_new_session=True,  # ctrl-C is ours to pass on, once
             )
             code = _wait(process, log, texts)
+        if code == INTERRUPTED:
+            raise KeyboardInterrupt
         if code:
             raise PhaseError(f"'{said}' ended with code {code}" + ("" if log is None else f":\n{_tail(log)}"))
 

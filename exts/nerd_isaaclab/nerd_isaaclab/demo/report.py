@@ -19,8 +19,8 @@ PAGE = Path(__file__).parent / "page"
 """Style and script of the page, which are written into it."""
 
 QUANTITIES = {
-    "base_position_m": ("position of the base", "m"),
-    "base_orientation_rad": ("orientation of the base", "rad"),
+    "base_position_m": ("base position", "m"),
+    "base_orientation_rad": ("base orientation", "rad"),
     "joint_rad": ("joints", "rad"),
 }
 """Names of the errors, in the order of their colours. On a fixed base the position is that of the sliding joint."""
@@ -35,11 +35,11 @@ def write_report(results: Mapping[str, Any], clips: Mapping[str, Any], out: Path
         out: Folder for ``report.html`` and ``report.json``.
 
     Returns:
-        The two files.
+        The two files. In the numbers, null stands for what is not finite: JSON has no word for it.
     """
     page, numbers = out / "report.html", out / "report.json"
     page.write_text(render(results, clips), encoding="utf-8")
-    numbers.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    numbers.write_text(json.dumps(_strict(results), indent=1, allow_nan=False) + "\n", encoding="utf-8")
     return page, numbers
 
 
@@ -99,7 +99,7 @@ def _head(results: Mapping[str, Any]) -> str:
     tiles.append((f"{model['parameters']:,}", f"parameters ({model['network']})"))
     made = ""
     if results["collection"] is not None:
-        made = f", trained on {results['collection']['report']['transitions']:,} transitions of it,"
+        made = f" that was trained on {results['collection']['report']['transitions']:,} steps of PhysX now"
     shown = "".join(f'<div class="tile"><b>{value}</b><span>{escape(text)}</span></div>' for value, text in tiles)
     return f"""<header><p class="eyebrow">Neural robot dynamics in Isaac Lab</p>
 <h1>{escape(results["title"])} <small>learned dynamics against PhysX</small></h1>
@@ -142,6 +142,7 @@ def _errors(evaluation: Mapping[str, Any], results: Mapping[str, Any]) -> str:
     drawn = chart(
         "mean error against the horizon", lines, "horizon [control steps]", "mean error up to it", marks, log=True
     )
+    compared = any(horizon in published for horizon in evaluation["horizons"])
     rows = []
     for horizon, errors in evaluation["horizons"].items():
         cells = []
@@ -149,13 +150,13 @@ def _errors(evaluation: Mapping[str, Any], results: Mapping[str, Any]) -> str:
             if errors.get(name) is not None:
                 paper = published.get(horizon, {}).get(name)
                 cells.append(_number(errors[name], unit))
-                if published:
+                if compared:
                     cells.append("" if paper is None else _number(paper, unit))
         rows.append([f"{horizon} steps", *cells])
     head = ["horizon"]
     for name, (title, _) in QUANTITIES.items():
         if any(errors.get(name) is not None for errors in evaluation["horizons"].values()):
-            head += [title, "paper"] if published else [title]
+            head += [title, "paper"] if compared else [title]
     what = {"passive": "Passive motion", "driven": "Driven by random efforts"}[evaluation["protocol"]]
     start = {"task": "the task's resets", "wide": "wide ranges"}[evaluation["initial"]]
     lost = f" {evaluation['diverged']} of them left the finite numbers." if evaluation["diverged"] else ""
@@ -288,6 +289,15 @@ def _running_mean(values: Sequence[float]) -> list[float]:
         total += value
         means.append(total / count)
     return means
+
+
+def _strict(value: Any) -> Any:
+    """The same plain values with None for numbers that are not finite."""
+    if isinstance(value, Mapping):
+        return {name: _strict(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_strict(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _number(value: float, unit: str) -> str:

@@ -56,7 +56,11 @@ def run(
         phases = story.phases_of(recipe, commands, model)
         if fresh:
             forget(phases, out)
-        found = run_phases(phases, out, console)
+        try:
+            found = run_phases(phases, out, console)
+        except KeyboardInterrupt:
+            console.print("\nstopped; what is finished is kept: run the same command again to go on")
+            raise
         where = story.model_of(phases)
         numbers = results.gather(recipe, found, where, [command], step_cost)
         page, plain = write_report(numbers, found["motion"], out)

@@ -7,7 +7,7 @@
   const robot = data.robot, bodies = robot.bodies.length;
   const element = (id) => document.getElementById(id);
   const NAMES = {
-    base_position_m: ["position of the base", "m"], base_orientation_rad: ["orientation of the base", "rad"],
+    base_position_m: ["base position", "m"], base_orientation_rad: ["base orientation", "rad"],
     joint_m: ["sliding joint", "m"], joint_rad: ["joints", "rad"],
   };
   const HALF_HEIGHT = robot.floating ? 1.15 : 1.5;  // of the view [m]

@@ -1,0 +1,254 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Report, card, charts and motion of the demo, from numbers and models made here; no engine."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+import math
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import tyro
+
+from nerd_core import checkpoint
+from nerd_core.cli import train
+from nerd_core.kinematics import ForwardKinematics
+from nerd_core.models import MlpCfg
+from nerd_core.predictor import Predictor, PredictorCfg
+from nerd_isaaclab.demo import card, charts, motion, recipes, report, results, run, story
+from nerd_isaaclab.demo.commands import Commands
+from nerd_isaaclab.demo.phases import PhaseError
+from nerd_isaaclab.programs.evaluate import Evaluate
+from nerd_isaaclab.programs.generate import Generate
+from nerd_isaaclab.programs.transfer import Transfer
+from support import robots
+
+pytestmark = pytest.mark.unit
+
+
+def score(mean: float) -> dict:
+    """The mode of a transfer, with a given return."""
+    return {
+        "scores": {"return": {"unit": "1", "mean": mean, "std": 2.0}, "length": {"unit": "steps", "mean": 9, "std": 0}},
+        "terms": {"alive": {"mean": mean, "std": 1.0}},
+        "commands": {},
+        "ends": {"time_out": 1.0, "cart_out": 0.0},
+    }
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory) -> Path:
+    """A small checkpoint of a cartpole."""
+    torch.manual_seed(0)
+    folder = tmp_path_factory.mktemp("model") / "cartpole"
+    checkpoint.save(folder, Predictor(robots.cartpole(), PredictorCfg(model=MlpCfg())), card="# bare\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def found() -> dict:
+    """Results of the phases of the tiny Cartpole recipe."""
+    recipe = recipes.smoke(recipes.DEMO["cartpole"])
+    policy = recipe.policies[0]
+    curves = {"joint_m": [0.01 * (i + 1) for i in range(500)], "joint_rad": [0.02] * 499 + [math.inf]}
+    return {
+        "collect": {"report": {"transitions": 12_800}, "commands": ["nerd generate --task T"], "seconds": 1.0},
+        "train": {"results": {"validation": {"minutes": 3.25}}, "commands": [], "seconds": 2.0},
+        story.evaluation_name(recipe.evaluations[0]): {
+            "protocol": "passive",
+            "initial": "task",
+            "task": "NeRD-Cartpole",
+            "trajectories": 16,
+            "diverged": 1,
+            "horizons": {
+                "100": {"base_position_m": 0.505, "base_orientation_rad": None, "joint_rad": 0.02},
+                "500": {"base_position_m": 2.5, "base_orientation_rad": None, "joint_rad": math.inf},
+            },
+            "curves": curves,
+            "seconds": 3.0,
+        },
+        story.learning_name(policy, 0, "neural"): {
+            "curve": {"iteration": [0.0, 1.0], "seconds": [0.0, 6.0], "length": [9.0, 9.0], "return": [1.0, 2.0]},
+            "seconds": 4.0,
+        },
+        story.transfer_name(policy, 0): {
+            "episodes": 16,
+            "reward_gap": 0.0123,
+            "modes": {"neural": score(101.23), "physx": score(100.0)},
+            "seconds": 5.0,
+        },
+    }
+
+
+@pytest.fixture(scope="module")
+def numbers(found, model) -> dict:
+    """The gathered numbers."""
+    recipe = recipes.smoke(recipes.DEMO["cartpole"])
+    return results.gather(recipe, found, model, ["nerd demo --smoke"])
+
+
+class _Page(HTMLParser):
+    """Collects what a page would load, and checks that its elements are nested."""
+
+    VOID = ("meta", "input", "br", "line", "path", "polyline")
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.loads: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.loads += [str(value) for name, value in attrs if name in ("src", "href", "action", "data", "poster")]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+
+def test_page_is_whole_and_loads_nothing(numbers: dict):
+    """The page is well nested, names no other file or host, and shows errors, paper, gap, commands and hash."""
+    text = report.render(numbers, {})
+    page = _Page(text)
+    assert page.open == [] and page.loads == []
+    assert not re.search(r"https?:|url\(|@import", text)
+    for said in ("0.505 m", "0.0002 m", "diverged", "+1.23 %", "nerd generate --task T", numbers["model"]["spec"]):
+        assert said in text, said
+    assert text.count('class="mark') == 4  # two figures of the paper at each of 100 and 500 steps
+
+
+def test_names_from_outside_cannot_break_the_page(numbers: dict):
+    """A task, a command and a clip that look like HTML are shown as text."""
+    evil = "</script><script>alert(1)</script>"
+    broken = copy.deepcopy(numbers)
+    broken["policies"][0]["task"] = broken["commands"][0] = broken["title"] = evil
+    clips = {"robot": {"name": evil}, "clips": [{"label": evil}]}
+    text = report.render(broken, clips)
+    assert evil not in text and _Page(text).open == []
+
+
+def test_numbers_are_strict_json(numbers: dict, tmp_path: Path):
+    """The JSON beside the page can be read by any parser: no word for infinity stands in it."""
+    _, plain = report.write_report(numbers, {}, tmp_path)
+
+    def refuse(word: str):
+        raise AssertionError(word)
+
+    read = json.loads(plain.read_text(), parse_constant=refuse)
+    assert read["schema"] == results.SCHEMA
+    assert read["evaluations"][0]["horizons"]["500"]["joint_rad"] is None
+    assert read["policies"][0]["runs"][0]["curve"]["return"] == pytest.approx(
+        [value / read["model"]["control_dt"] for value in (1.0, 2.0)], abs=0.01
+    )
+
+
+def test_step_costs_are_shown_or_refused(numbers: dict, tmp_path: Path):
+    """The table of step costs holds the ratio; another JSON is refused with what is expected."""
+    good, bad = tmp_path / "good.json", tmp_path / "bad.json"
+    times = {"ant_ms": {"physx": 30.0, "neural": 21.0}, "ant_parts_ms": {"network": 9.0}, "ant_model": "checkpoint ant"}
+    good.write_text(json.dumps({"num_envs": 512, "ant_512": 0.7, "load_before": 0.1, **times}))
+    bad.write_text("[]")
+    text = report.render({**numbers, "step_cost": results.read_step_cost(good)}, {})
+    assert "0.70" in text and "21.00 ms" in text and "9.00 ms" in text
+    with pytest.raises(PhaseError, match="step_cost.py"):
+        results.read_step_cost(bad)
+
+
+def test_chart_places_values():
+    """On a logarithmic axis a tenth is one decade lower; what cannot be drawn is left out."""
+    line = charts.Line("a", [0, 1, 2, 3], [1.0, 0.1, math.inf, 0.0], 0)
+    text = charts.chart("t", [line], "x", "y", log=True)
+    (points,) = re.findall(r'points="([^"]+)"', text)
+    heights = [float(point.split(",")[1]) for point in points.split()]
+    assert len(heights) == 2
+    assert heights[1] - heights[0] == pytest.approx(charts.HEIGHT - charts.TOP - charts.BOTTOM, abs=0.2)
+    assert "No finite values" in charts.chart("t", [charts.Line("a", [0], [math.nan])], "x", "y")
+
+
+@pytest.mark.parametrize("name", ["ant", "cartpole"])
+def test_motion_holds_the_poses(name: str):
+    """Packed poses are those of the forward kinematics to half a millimetre; shapes are the robot's slots."""
+    spec = getattr(robots, name)()
+    states = robots.random_state(spec, 6, seed=0)
+    clip = motion._clip(spec, "x", states, states, open_loop=True)
+    values = np.frombuffer(base64.b64decode(clip["physx"]), "<i2").reshape(3, len(spec.bodies), 7)
+    poses = ForwardKinematics(spec)(states[:: motion.STRIDE])
+    assert torch.allclose(torch.tensor(values[..., :3] * motion.POS_UNIT).float(), poses.pos, atol=6e-4)
+    assert torch.allclose(torch.tensor(values[..., 3:] / 32767).float(), poses.quat, atol=1e-4)
+    assert clip["physx"] == clip["neural"] and max(map(max, clip["errors"].values())) < 1e-3
+    shapes = list(motion._shapes(spec))
+    assert sum(len(shape["points"]) for shape in shapes) == len(spec.slots)
+
+
+def test_motion_ends_where_the_model_diverges():
+    """A roll-out that leaves the finite numbers is shown up to there."""
+    spec = robots.cartpole()
+    truth = robots.random_state(spec, 20, seed=0)
+    states = truth.clone()
+    states[10:] = math.nan
+    assert motion._clip(spec, "x", states, truth, open_loop=True)["frames"] == 5
+
+
+def test_card_says_what_was_measured(numbers: dict, model: Path, tmp_path: Path):
+    """A shipped model can be read, has no state of training, and a card whose first sentence holds the main errors."""
+    out = card.write_model(model, numbers, tmp_path / "shipped")
+    assert {path.name for path in out.iterdir()} == {*card.NEEDED, "card.md"}
+    text = (out / "card.md").read_text()
+    first = next(line for line in text.splitlines() if line and not line.startswith("#"))
+    assert first == "Passive, 500 steps: 2.5 m, inf rad."
+    assert "| 100 steps | 0.505 | 0.02 |" in text and "+1.23 %" in text and "nerd generate --task T" in text
+
+
+@pytest.mark.parametrize("table", ["DEMO", "REPRODUCE"])
+@pytest.mark.parametrize("robot", ["cartpole", "ant"])
+@pytest.mark.parametrize("tiny", [False, True])
+def test_recipes_are_commands_that_exist(table: str, robot: str, tiny: bool, model: Path, tmp_path: Path):
+    """Every command that a recipe would run is understood by the program it is meant for."""
+    recipe = getattr(recipes, table)[robot]
+    recipe = recipes.smoke(recipe) if tiny else recipe
+    heard = {"generate": Generate, "evaluate": Evaluate, "transfer": Transfer}
+    said: list[str] = []
+
+    class Listener(Commands):
+        def nerd(self, *words, threads, log=None, cwd=None):
+            program, *rest = map(str, words)
+            said.append(program)
+            if program == "train":
+                train.parse(rest)
+            elif program == "rl":
+                assert rest[0] == "train" and all("=" in word for word in rest[-1:])
+            else:
+                tyro.cli(heard[program], args=rest)
+            raise StopIteration  # there is no result to read
+
+    listener = Listener(tmp_path)
+    given = str(model) if recipe.collection is None else None
+    phases = story.phases_of(recipe, listener, given)
+    for phase in phases[:-1]:
+        (tmp_path / phase.name / "logs/rsl_rl/a/b/params").mkdir(parents=True)
+        if phase.name.startswith("rl-"):
+            with pytest.raises(StopIteration):
+                phase.run(tmp_path / phase.name, {})
+            (tmp_path / phase.name / "logs/rsl_rl/a/b/params").mkdir(parents=True)
+        else:
+            with pytest.raises(StopIteration):
+                phase.run(tmp_path / phase.name, {})
+    assert len({phase.name for phase in phases}) == len(phases) == len(said) + 1
+
+
+def test_missing_model_says_what_to_do(tmp_path: Path, monkeypatch):
+    """Without a shipped Ant the demo names the command that makes one, and leaves nothing running or half-done."""
+    monkeypatch.setattr("nerd_isaaclab.models.shipped_models", dict)
+    monkeypatch.setattr(story, "shipped_models", dict)
+    with pytest.raises(PhaseError, match="nerd reproduce ant"):
+        run.run(recipes.DEMO["ant"], tmp_path / "out", "nerd demo --robot ant")
