@@ -23,13 +23,30 @@ import os
 import platform
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # the engine's workers and OpenMP fight for the cores
 
 TASKS = {"ant": "NeRD-Ant-Run", "cartpole": "NeRD-Cartpole"}
 """Robots that are measured, by name."""
+
+
+def measure(robots: Sequence[str] = tuple(TASKS), num_envs: int = 512, only: str | None = None) -> dict[str, float]:
+    """Everything, as numbers by name: ``collect_<robot>_share`` and ``recording_<robot>_ratio``.
+
+    Args:
+        robots: Robots of :data:`TASKS`.
+        num_envs: Environments.
+        only: ``share`` or ``ratio`` to measure only one of the two.
+    """
+    result: dict[str, float] = {}
+    for robot in robots:
+        if only != "ratio":
+            result[f"collect_{robot}_share"] = lean_share(robot, num_envs=num_envs)
+        if only != "share":
+            result[f"recording_{robot}_ratio"] = recording_ratio(robot, num_envs=num_envs)
+    return result
 
 
 def collect_ant_share(env: Any = None, num_envs: int = 512, turns: int = 30) -> float:
@@ -206,11 +223,7 @@ def main() -> int:
     parser.add_argument("--json", help="file for the result")
     arguments = parser.parse_args()
     result: dict[str, Any] = {"host": platform.node(), "num_envs": arguments.num_envs}
-    for robot in arguments.robots:
-        if arguments.only != "ratio":
-            result[f"collect_{robot}_share"] = lean_share(robot, num_envs=arguments.num_envs)
-        if arguments.only != "share":
-            result[f"recording_{robot}_ratio"] = recording_ratio(robot, num_envs=arguments.num_envs)
+    result |= measure(arguments.robots, arguments.num_envs, arguments.only)
     print(json.dumps(result, indent=1))
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as file:

@@ -120,7 +120,7 @@ def test_a_shard_holds_one_robot_and_one_origin(tmp_path):
         writer.append_trajectories(make_batch(2, 4))
     with pytest.raises(SpecMismatch, match="physics_dt"):
         ShardWriter(tmp_path, dataclasses.replace(SPEC, physics_dt=0.01), META)
-    with pytest.raises(DataError, match="seed=4"):
+    with pytest.raises(DataError, match="seed is 4, was 3"):
         ShardWriter(tmp_path, SPEC, dataclasses.replace(META, seed=4))
 
 

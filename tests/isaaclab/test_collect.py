@@ -14,7 +14,7 @@ import pytest
 import torch
 from hypothesis import strategies as st
 
-from nerd_core.contacts import ContactModel
+from nerd_core.contacts import ContactModel, Contacts
 from nerd_core.data.layout import check_trajectories
 from nerd_core.grounds import PlaneGround
 from nerd_core.guard import StateGuard
@@ -302,7 +302,7 @@ def test_cut_trajectories_hold_every_step_once(seed, count, steps):
 # -- contacts of the solver against geometry --------------------------------------------------------------------------
 
 
-def made_up_pairs(gap_error: float = 0.0, shift: float = 0.0) -> tuple[ContactPairs, Transitions]:
+def made_up_pairs(gap_error: float = 0.0, shift: float = 0.0) -> tuple[ContactPairs, Contacts]:
     """Contacts as the engine would report them for Ants near level ground, optionally wrong."""
     spec, model = ant(), ContactModel(ant())
     state = draw_initial_states(spec, InitialStateCfg(root_height=(0.3, 0.4)), 8, generator(0), PlaneGround.flat())
@@ -349,3 +349,50 @@ def test_contacts_of_the_solver_take_the_place_of_geometry():
     torch.testing.assert_close(found.distance[found.active], geometry.distance[found.active], atol=1e-5, rtol=0)
     torch.testing.assert_close(found.point[found.active], geometry.point[found.active], atol=1e-5, rtol=0)
     assert not found.distance[~found.active].any()
+
+
+# -- the command, before an engine is started -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--task", "NeRD-Cartpol"], "did you mean NeRD-Cartpole"),
+        (["--shares", "chirp=1"], "expected some of random, held"),
+        (["--shares", "random"], "expected KIND=NUMBER"),
+        (["--shares", "policy=1"], "with --managers and --policy"),
+        (["--ranges", "speed=3"], "got the range 'speed'"),
+        (["--ranges", "root_height=low"], "expected NAME=NUMBER"),
+        (["--num-envs", "0"], "got --num-envs 0, expected at least 1"),
+        (["--policy-noise", "nan"], "got --policy-noise nan"),
+        (["--policy", "nowhere"], "got --policy nowhere, where nothing is"),
+        (["--managers", "--teacher-mode", "rewritten"], "leave out --managers"),
+        (["--managers", "--ground", "random-planes"], "leave out --managers"),
+        (["--ground", "random-planes", "--initial", "task"], "needs --initial wide"),
+    ],
+)
+def test_bad_words_are_refused_before_anything_is_made(words, said, tmp_path, capsys, monkeypatch):
+    """Each wrong choice ends with one message that says what was expected, no traceback, and no folder."""
+    from nerd_core.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    out = tmp_path / "data"
+    task = [] if "--task" in words else ["--task", "NeRD-Cartpole"]
+    assert main(["generate", *task, "--out", str(out), *words]) == 2
+    error = capsys.readouterr().err
+    assert said in error and "Traceback" not in error
+    assert not out.exists()
+
+
+def test_an_override_that_names_nothing_is_refused():
+    """Isaac Lab adds a field for a misspelt override; here it is an error with the near name."""
+    from types import SimpleNamespace
+
+    from nerd_isaaclab.collect.worker import check_overrides
+
+    cfg = SimpleNamespace(scene=SimpleNamespace(env_spacing=4.0), rewards={"alive": [1.0]})
+    check_overrides(cfg, ["env.scene.env_spacing=5", "env.rewards.alive.0=2"])
+    with pytest.raises(ValueError, match="did you mean 'env_spacing'"):
+        check_overrides(cfg, ["env.scene.env_spacin=5"])
+    with pytest.raises(ValueError, match="no 'height'"):
+        check_overrides(cfg, ["env.height=5"])

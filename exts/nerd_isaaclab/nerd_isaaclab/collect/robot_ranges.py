@@ -1,7 +1,7 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Ranges of first states that suit the robots of this package, by the name of the robot."""
+"""Ranges of first states that suit the robots of this package, by the name of its file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PRESETS: dict[str, InitialStateCfg] = {
     # 0.3 m in a physics step and sinks deep into a plane before the solver notices
     "double_pendulum": InitialStateCfg(joint_vel=math.pi),
     # published: any angles, pi rad/s; here within the limits of the joints, which the published robot has not
-    "franka": InitialStateCfg(joint_vel=math.pi),
+    "franka_panda": InitialStateCfg(joint_vel=math.pi),
     # published: 0.65 to 1 m, tilted by 30 degrees, slow; here faster, lower and more tilted, since robots fall
     "anymal_c": InitialStateCfg(
         root_height=(0.4, 1.0), root_tilt=math.pi / 4, root_ang_vel=2.0, joint_pos_share=0.15, joint_vel=math.pi

@@ -9,6 +9,7 @@ the engine and Isaac Lab print goes to standard error.
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import sys
@@ -36,6 +37,8 @@ def main() -> int:
     overrides = [f"physics={cfg.physics}", "env.nerd.mode=physx", *order["overrides"]]
     env: Any = None
     try:
+        if order["overrides"]:
+            check_overrides(parse_env_cfg(cfg.task, overrides=overrides[:2]), order["overrides"])
         env_cfg = parse_env_cfg(cfg.task, device=order["device"], num_envs=cfg.num_envs, overrides=overrides)
         change_task(env_cfg, cfg)
         env = gymnasium.make(cfg.task, cfg=env_cfg).unwrapped
@@ -51,6 +54,30 @@ def main() -> int:
         if env is not None:
             env.close()
     return 0
+
+
+def check_overrides(env_cfg: Any, overrides: list[str]) -> None:
+    """Raises :class:`ValueError` when an override names nothing; Isaac Lab would add it without a word.
+
+    Args:
+        env_cfg: Configuration of the task.
+        overrides: Words ``env.<field>=<value>``.
+    """
+    for word in overrides:
+        path, equals, _ = word.partition("=")
+        here: Any = env_cfg
+        for name in path.split(".")[1:]:
+            fields = here if isinstance(here, dict) else vars(here) if hasattr(here, "__dict__") else {}
+            if isinstance(here, (list, tuple)) and name.isdecimal() and int(name) < len(here):
+                here = here[int(name)]
+            elif name in fields:
+                here = fields[name]
+            else:
+                near = difflib.get_close_matches(name, [str(field) for field in fields], n=1)
+                hint = f", did you mean '{near[0]}'?" if near else ""
+                raise ValueError(f"got the override '{word}', but there is no '{name}'{hint}")
+        if not equals:
+            raise ValueError(f"got the override '{word}', expected env.<field>=<value>")
 
 
 def _say(stream, report) -> None:

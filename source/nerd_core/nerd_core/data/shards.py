@@ -15,6 +15,7 @@ import fcntl
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -169,8 +170,8 @@ class ShardWriter:
             require_same_spec(header.spec, self.spec, f"the shard '{self.name}'")
             if header.meta != self.meta:
                 raise DataError(
-                    f"the shard '{self.name}' was begun with another origin: got {self.meta}, it has {header.meta}. "
-                    "Continue it with the same settings, or write to another shard"
+                    f"the shard '{self.name}' was begun with another origin: {_differences(self.meta, header.meta)}. "
+                    "Continue it with the same settings, or write to another folder or shard"
                 )
         self.segments = len(found)
         self.batches = found[-1].header.batch + 1 if found else 0
@@ -234,6 +235,19 @@ def list_segments(shard: Path) -> list[Segment]:
         trajectories += header.trajectories
         segments.append(segment)
     return segments
+
+
+def _differences(got: ShardMeta, has: ShardMeta) -> str:
+    """What differs between two origins, in words."""
+    parts = []
+    for item in fields(ShardMeta):
+        mine, theirs = getattr(got, item.name), getattr(has, item.name)
+        if isinstance(mine, dict):
+            names = sorted(name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name))
+            parts += [f"{name} is {mine.get(name, 'not set')}, was {theirs.get(name, 'not set')}" for name in names]
+        elif mine != theirs:
+            parts.append(f"{item.name} is {mine}, was {theirs}")
+    return "; ".join(parts)
 
 
 def _cuts(batch: Trajectories) -> list[tuple[int, int]]:
