@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import h5py
+import numpy as np
 import torch
 import tyro
 from rich.console import Console
@@ -32,7 +33,7 @@ from nerd_core.metrics import OpenLoopErrors, compare, open_loop
 from nerd_core.models import ResidualMlpCfg
 from nerd_core.optim import OptimiserCfg
 from nerd_core.predictor import Predictor, PredictorCfg
-from nerd_core.provenance import describe_run
+from nerd_core.provenance import describe_run, file_digest
 from nerd_core.spec import Body, Control, Joint, RobotSpec
 from nerd_core.tokens import TokenCfg
 from nerd_core.training import TrainCfg, train
@@ -89,7 +90,7 @@ class Args:
 def read(path: Path) -> tuple[TrajectoryDataset, TrajectoryDataset, TrajectoryDataset, OpenLoopErrors]:
     """Training, validation and passive trajectories, and the errors of the reference's model."""
     with h5py.File(path) as file:
-        arrays = {name: torch.from_numpy(file[name][:]) for name in LEAVES}
+        arrays = {name: torch.from_numpy(np.asarray(file[name])) for name in LEAVES}
     passive = arrays["passive_eval/state"]
     still = torch.zeros(passive.shape[0], passive.shape[1] - 1, 1)
     return (
@@ -121,7 +122,7 @@ def main(args: Args) -> None:
     Console().print(table)
     results |= {"minutes": result.minutes, "updates": result.updates}
     Console().print(f"{result.updates} updates in {result.minutes:.1f} minutes")
-    origin = describe_run(seeds={"training": args.seed}, data=[args.data])
+    origin = describe_run(seeds={"training": args.seed}, data={args.data.name: file_digest(args.data)})
     if args.out is not None:
         checkpoint.save(args.out, predictor, training=cfg, provenance=origin, results=results)
     if args.json is not None:

@@ -27,7 +27,7 @@ import torch
 import tyro
 
 from nerd_core.metrics import open_loop
-from nerd_core.models import ResidualMlpCfg
+from nerd_core.models import ModelCfg, ResidualMlpCfg, transformer_cfg
 from nerd_core.optim import OptimiserCfg
 from nerd_core.predictor import Predictor, PredictorCfg
 from nerd_core.provenance import describe_run
@@ -37,10 +37,15 @@ from nerd_core.training import RolloutCfg, TrainCfg, train
 HORIZONS = (10, 100, 500)
 
 # The rail is endless, so where the cart stands cannot matter.
-PREDICTOR = PredictorCfg(
-    model=ResidualMlpCfg(width=64, hidden=86, layers=3), token=TokenCfg(ignored_joint_pos=("rail",))
-)
-TRAINING = TrainCfg(updates=1, batch=2048, optimiser=OptimiserCfg(lr=1.0e-2), validations=5)
+TOKEN = TokenCfg(ignored_joint_pos=("rail",))
+# Networks with the settings that suit them. The transformer learns from windows of three times its own.
+MODELS: dict[str, tuple[ModelCfg, TrainCfg]] = {
+    "residual": (ResidualMlpCfg(width=64, hidden=86, layers=3), TrainCfg(updates=1, batch=2048, validations=5)),
+    "tiny": (
+        transformer_cfg("tiny"),
+        TrainCfg(updates=1, batch=64, length=30, optimiser=OptimiserCfg(lr=3.0e-3), validations=2),
+    ),
+}
 LOSSES = {
     "one-step": RolloutCfg(weight=0.0),
     "multi-step": RolloutCfg(weight=0.5, start=0.7, steps=16, ramp=0.2, batch=128),
@@ -57,6 +62,8 @@ class Args:
     """Number of updates of each run."""
     seeds: tuple[int, ...] = (0,)
     """Seeds of weights and order of the data."""
+    model: Literal["residual", "tiny"] = "residual"
+    """Network: a gated perceptron without memory, or a small transformer with a window of 10."""
     losses: tuple[Literal["one-step", "multi-step"], ...] = ("one-step", "multi-step")
     """What to minimise."""
     trajectories: int = 10_000
@@ -71,18 +78,26 @@ def main(args: Args) -> None:
     data = bed.make_data(args.trajectories, 100, seed=1)
     valid = bed.make_data(64, 500, seed=2, passive=True)
     passive = bed.make_data(256, 500, seed=3, passive=True)
+    network, training = MODELS[args.model]
     rows: list[dict[str, Any]] = []
     for loss in args.losses:
         for seed in args.seeds:
             torch.manual_seed(seed)
-            predictor = Predictor(bed.SPEC, PREDICTOR)
-            cfg = replace(TRAINING, updates=args.updates, minutes=args.minutes, seed=seed, rollout=LOSSES[loss])
+            predictor = Predictor(bed.SPEC, PredictorCfg(model=network, token=TOKEN))
+            cfg = replace(training, updates=args.updates, minutes=args.minutes, seed=seed, rollout=LOSSES[loss])
             result = train(predictor, data, valid, cfg)
             errors = open_loop(predictor, passive, max(HORIZONS))
-            row = {"loss": loss, "seed": seed, "updates": result.updates, "minutes": result.minutes}
+            row = {
+                "model": args.model,
+                "loss": loss,
+                "seed": seed,
+                "updates": result.updates,
+                "minutes": result.minutes,
+            }
             rows.append(row | {"errors": errors.table(HORIZONS)})
             words = [f"{h}: {errors.at(h)['joint_m']:.5f} m {errors.at(h)['joint_rad']:.5f} rad" for h in HORIZONS]
-            print(f"{loss}, seed {seed}, {result.updates} updates, {result.minutes:.1f} min; {', '.join(words)}")
+            print(f"{args.model}, {loss}, seed {seed}, {result.updates} updates, {result.minutes:.1f} min")
+            print("  " + ", ".join(words))
     results: dict[str, Any] = {"runs": rows}
     if len(args.losses) > 1:
         for name in ("joint_m", "joint_rad"):

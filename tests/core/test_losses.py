@@ -107,6 +107,7 @@ def test_a_force_head_needs_forces():
         one_step_loss(predictor, batch)
     force = torch.ones(6, 5, len(spec.bodies), 3)
     full = TrajectoryBatch(batch.state, batch.control, batch.ground, body_force=force)
+    assert full.ground is not None
     contacts = predictor.contacts(batch.state[:, :-1], PlaneGround.from_vector(full.ground))
     predicted = predictor(batch.state[:, :-1], batch.control, contacts)
     target = predictor.target(batch.state[:, :-1], batch.state[:, 1:])
@@ -120,6 +121,7 @@ def test_numbers_at_their_noise_do_not_drown_others():
     small, large = torch.tensor([1e-4, 1e-2], requires_grad=True), torch.tensor([1e-4, 1e6], requires_grad=True)
     for square in (small, large):
         relative(square).backward()
+        assert square.grad is not None
         assert float(square.grad[0]) == pytest.approx(0.5e4, rel=1e-3)
     torch.testing.assert_close(relative(small), small.log().mean())
 
