@@ -44,7 +44,7 @@ class FakeEnv:
         self.nerd_cfg.checkpoint = path
         self.nerd = SimpleNamespace(
             held=torch.tensor([True, False, True]),
-            dynamics=SimpleNamespace(held_count=torch.tensor([5, 0, 2])),
+            held_count=torch.tensor([5, 0, 2]),
             one_step_error=torch.zeros(3, 4),
             error_summary=lambda: {"error_joint_pos": torch.tensor(0.25)},
         )

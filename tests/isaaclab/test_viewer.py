@@ -55,7 +55,7 @@ def env(port):
 @pytest.fixture(scope="module")
 def model(env, tmp_path_factory) -> Path:
     """A checkpoint for the Ant."""
-    path = tmp_path_factory.mktemp("models") / "untrained"
+    path = tmp_path_factory.mktemp("models") / "untrained-ant"
     checkpoint.save(path, untrained_predictor(env))
     return path
 
@@ -85,9 +85,11 @@ def test_the_viewer_shows_the_models_motion(env, model):
 
 
 @pytest.mark.skipif(find_chromium() is None, reason="needs Chromium: apt-get install chromium")
-def test_the_controls_work_in_a_browser(env, model, port, tmp_path):
+def test_the_controls_work_in_a_browser(env, model, port, tmp_path, monkeypatch):
     """A model is loaded and the modes are changed from the page; the page shows the mode, the error and a refusal."""
-    model = os.environ.get("NERD_SCREENSHOT_MODEL") or str(model)
+    screenshot = os.environ.get("NERD_SCREENSHOT") and Path(os.environ["NERD_SCREENSHOT"]).resolve()
+    monkeypatch.chdir(model.parent)  # so that a short name stands on the page
+    model = os.environ.get("NERD_SCREENSHOT_MODEL") or model.name
     generator = torch.Generator().manual_seed(0)
 
     def run_until(done) -> None:
@@ -131,7 +133,7 @@ def test_the_controls_work_in_a_browser(env, model, port, tmp_path):
         choose("mixed")
         run_until(shows("joint_pos:"))
         assert env.nerd_mode == "mixed"
-        if "NERD_SCREENSHOT" in os.environ:
+        if screenshot:
             page.evaluate("document.querySelector('[class*=Notification] button')?.click()")
             wait(3.0)
-            page.screenshot(Path(os.environ["NERD_SCREENSHOT"]))
+            page.screenshot(screenshot)

@@ -56,6 +56,8 @@ class NeuralPhysics:
         self._substep = 0
         self.held = torch.zeros_like(dynamics.held)
         """Neural environments that the guard held in the last control step, shape (N,). A reset does not clear it."""
+        self.held_count = torch.zeros_like(self.held, dtype=torch.int64)
+        """How often each environment was held while it was neural, shape (N,)."""
         self.one_step_error: torch.Tensor | None = None
         """Prediction minus the solver's result of the last mixed step, shape (N, S); None before, or all neural."""
         self.contact_forces = torch.zeros(*self.held.shape, len(robot.spec.bodies), 3, device=self.held.device)
@@ -187,6 +189,7 @@ class NeuralPhysics:
             state = torch.where(kept[:, None], self._expected, state)
         prediction = self._dynamics.step(state, self._robot.read_control())
         self.held = self._dynamics.held.clone() if self._neural is None else self._dynamics.held & self._neural
+        self.held_count += self.held
         self._keep_contact_forces()
         return self._robot.unwrap(prediction, state)
 

@@ -107,7 +107,7 @@ class NerdPanel:
         errors: dict[str, float] = {}
         if neural is not None:
             held_now = int(neural.held.sum()) if self._env.nerd_mode != "physx" else 0
-            held_total = int(neural.dynamics.held_count.sum())
+            held_total = int(neural.held_count.sum())
             if self._env.nerd_mode == "mixed" and neural.one_step_error is not None:
                 errors = {name.removeprefix("error_"): float(value) for name, value in neural.error_summary().items()}
         return Readings(
