@@ -336,7 +336,7 @@ def _report(workers: list[_Worker], out: Path) -> None:
 def _agreement_table(agreement: Agreement) -> Table:
     table = Table(title="contacts of the solver against geometry, within 5 mm")
     for column in ("body", "by solver", "explained", "mean gap error", "slots touching", "confirmed"):
-        table.add_column(column, justify="left" if column == "body" else "right")
+        table.add_column(column, justify="left" if column == "body" else "right", overflow="fold")
     for name, body in agreement.bodies.items():
         table.add_row(
             name,
