@@ -122,6 +122,11 @@ def _train(item: Training, commands: Commands) -> Phase:
         words.append("--resume" if (folder / "last").is_dir() else "--overwrite")
         first = len(commands.said)
         commands.nerd("train", *words, threads=network_threads())
+        if not (folder / "best").is_dir():
+            raise PhaseError(
+                "the training ended without a usable model: at every validation some roll-outs left the finite numbers; "
+                "train longer (--minutes) or with other settings, from the beginning (--fresh)"
+            )
         found = checkpoint.read_config(folder / "best")
         return {
             "results": found.results,
