@@ -124,7 +124,7 @@ def _train(item: Training, commands: Commands) -> Phase:
         commands.nerd("train", *words, threads=network_threads())
         if not (folder / "best").is_dir():
             raise PhaseError(
-                "the training ended without a usable model: at every validation some roll-outs left the finite numbers; "
+                "the training ended without a usable model: roll-outs left the finite numbers at every validation; "
                 "train longer (--minutes) or with other settings, from the beginning (--fresh)"
             )
         found = checkpoint.read_config(folder / "best")
