@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -135,6 +136,20 @@ def test_terms_are_found_by_the_defaults_of_their_functions_and_by_strings(env):
     del env.cfg.rewards.by_default, env.cfg.rewards.by_string
     assert "joint wrenches" in found["rewards.by_default"]
     assert "one force a body" in found["rewards.by_string"]
+
+
+def test_sensors_that_a_force_head_cannot_feed_say_why(env):
+    """Another physics backend, bodies that are not the robot's, and forces by partner are each named."""
+    from nerd_isaaclab.physics.contact_forces import why_not_fed
+
+    cfg = SimpleNamespace(filter_prim_paths_expr=[], track_contact_points=False, track_friction_forces=False)
+    good = SimpleNamespace(__backend_name__="ovphysx", body_names=["torso"], cfg=cfg)
+    assert why_not_fed(good, env.robot) is None
+    newton = SimpleNamespace(**vars(good) | {"__backend_name__": "newton"})
+    assert "on the physics backend 'newton' a force head cannot feed it" in str(why_not_fed(newton, env.robot))
+    box = SimpleNamespace(**vars(good) | {"body_names": ["torso", "box"]})
+    assert "does not drive its bodies box" in str(why_not_fed(box, env.robot))
+    assert "filter_prim_paths_expr" in str(why_not_fed(env.scene["foot_on_ground"], env.robot))
 
 
 @pytest.mark.parametrize("mode", ["neural", "mixed"])

@@ -51,7 +51,8 @@ class GuardDump:
     env_ids: torch.Tensor
     """The environments, int64, shape (E,)."""
     length: torch.Tensor
-    """Steps known of each, since its history was last emptied, int64, shape (E,)."""
+    """Steps known of each, since its history was last emptied, int64, shape (E,). At most ``facts["memory"]``; of a
+    longer past the beginning is not known."""
     state: torch.Tensor
     """States that came in, the last one last, zero before the known ones, shape (E, K, S)."""
     control: torch.Tensor

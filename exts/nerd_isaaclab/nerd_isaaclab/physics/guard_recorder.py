@@ -94,7 +94,7 @@ class GuardRecorder:
         known = (torch.arange(len(rows), 0, -1, device=ids.device) <= length[:, None])[..., None]
         dump = GuardDump(
             spec=self.dynamics.spec,
-            facts={**self._facts(), "step": self._steps, "held": int(wanted.sum())},
+            facts={**self._facts(), "step": self._steps, "held": int(wanted.sum()), "memory": len(self._state)},
             env_ids=ids,
             length=length,
             state=torch.where(known, self._state[rows][:, ids].transpose(0, 1), 0.0),

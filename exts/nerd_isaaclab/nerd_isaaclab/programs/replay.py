@@ -121,6 +121,8 @@ def describe(dump: GuardDump, predicted: torch.Tensor | None = None) -> dict[str
 def simulate(dump: GuardDump, model: str) -> torch.Tensor:
     """What a model makes of every recorded state, with the history that it had, shape (E, K, S).
 
+    Where the past is longer than what a dump remembers, a model lacks its beginning in the first steps.
+
     Args:
         dump: The dump.
         model: Directory of the model, or the name of a shipped one.
@@ -212,7 +214,8 @@ def _show(dump: GuardDump, result: dict[str, Any], row: int, steps: int) -> None
     console.print(table)
 
     columns, names, known = _columns(dump, row), result["coordinates"], int(dump.length[row])
-    console.print(f"\nEnvironment {int(dump.env_ids[row])}, {known} steps since its history began:")
+    more = " or more" if known == dump.facts.get("memory") else ""
+    console.print(f"\nEnvironment {int(dump.env_ids[row])}, {known}{more} steps since its history began:")
     table = Table()
     for name in ("step", *(escape(names[i]) for i in columns), "controls"):
         table.add_column(name, justify="right")
