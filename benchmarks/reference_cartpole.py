@@ -83,6 +83,9 @@ class Args:
     """Seed of weights and data order."""
     out: Path | None = None
     """Where to keep the model."""
+    threads: int | None = None
+    """Threads of torch; its own choice by default. On a machine that others use one is much faster than two, because
+    every small operation waits for the slower thread."""
     json: Path | None = None
     """File for the results."""
 
@@ -103,6 +106,8 @@ def read(path: Path) -> tuple[TrajectoryDataset, TrajectoryDataset, TrajectoryDa
 
 def main(args: Args) -> None:
     """Trains, evaluates, prints and writes."""
+    if args.threads is not None:
+        torch.set_num_threads(args.threads)
     data, valid, passive, reference = read(args.data)
     torch.manual_seed(args.seed)
     predictor = Predictor(SPEC, PREDICTOR)
