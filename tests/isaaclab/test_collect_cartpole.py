@@ -208,4 +208,6 @@ def test_a_recorder_of_its_own_writes_what_a_task_does(managed_env, tmp_path):
     term.close("")
     batches = list(ShardReader(tmp_path / "shard-recorded"))
     assert sum(batch.transitions for batch in batches) == 20 * NUM_ENVS
+    for batch in batches:
+        assert batch.ground is not None and (batch.ground == [0.0, 0.0, 1.0, 0.0]).all()
     check_by_replay(managed_env, tmp_path / "shard-recorded", tolerance=2e-3)

@@ -29,7 +29,7 @@ from nerd_core.grounds import Ground
 from nerd_core.guard import StateGuard
 from nerd_core.serialization import StructureError, from_plain, to_plain
 
-from ..physics.ground import find_ground
+from ..physics.ground import GroundError, find_ground
 from .collect_cfg import CollectCfg, CollectError
 from .contact_agreement import Agreement, compare, contacts_of_slots
 from .contact_probe import ContactProbe
@@ -62,6 +62,8 @@ class CollectReport:
     """Roll-outs by kind of excitation, those that were dropped included."""
     agreement: Agreement = field(default_factory=Agreement)
     """How contacts of the solver and of geometry agree, where both were asked for."""
+    warnings: tuple[str, ...] = ()
+    """What the user of the data should know."""
 
 
 class Collector:
@@ -83,7 +85,8 @@ class Collector:
         self._probe = ContactProbe(env) if cfg.contacts in ("sensor", "both") else None
         # Isaac Lab sets velocities to zero in the first reset of its life, and engines warm up in their first step.
         env.step(torch.zeros(env.num_envs, env.action_manager.total_action_dim, device=env.device))
-        ground = find_ground(env).to("cpu") if self._spec.slots and cfg.ground == "task" else None
+        warnings: list[str] = []
+        ground = self._find_ground(warnings)
         rollouts = ManagedRollouts if cfg.managers else LeanRollouts
         self._rollouts = rollouts(env, cfg, ground, self._probe)
         self._contacts = ContactModel(self._spec)
@@ -91,6 +94,7 @@ class Collector:
         self._writer = ShardWriter(out, self._spec, self._meta(), shard=shard)
         self._report_file = self._writer.path / "report.json"
         self.report = self._resume()
+        self.report.warnings = tuple(warnings)
 
     def run(self, transitions: int, progress: Callable[[CollectReport], None]) -> CollectReport:
         """Collects until the shard holds a number of transitions.
@@ -104,6 +108,18 @@ class Collector:
                 self._batch()
                 progress(self.report)
         return self.report
+
+    def _find_ground(self, warnings: list[str]) -> Ground | None:
+        """The ground of the task, on the CPU; None where there is none to store or each trajectory has its own."""
+        if not self._spec.slots or self._cfg.ground != "task":
+            return None
+        try:
+            return find_ground(self._env).to("cpu")
+        except GroundError as error:
+            if self._cfg.contacts != "none":
+                raise
+            warnings.append(f"the data tell nothing of the ground, and first states may touch it: {error}")
+            return None
 
     def _batch(self) -> None:
         """Adds one batch to the shard. A batch of which nothing is left is drawn again, up to a number of times."""

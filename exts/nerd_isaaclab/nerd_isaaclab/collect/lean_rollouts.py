@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from nerd_core.grounds import Ground, PlaneGround
+from nerd_core.grounds import Ground
 
 from ..physics.robot_description import control_range
 from .collect_cfg import CollectCfg
@@ -19,7 +19,7 @@ from .initial_states import draw_initial_states
 from .lean_scene import LeanScene
 from .random_planes import RandomPlanes
 from .robot_ranges import ranges_of
-from .transitions import Transitions
+from .transitions import Transitions, planes_of
 
 if TYPE_CHECKING:
     from ..envs.nerd_env import NerdDynamics
@@ -64,11 +64,9 @@ class LeanRollouts:
             controls.append(excitation.control(step, states[-1]))
             states.append(self._scene.step(controls[-1]).clone())
         state, control = torch.stack(states, 1).cpu(), torch.stack(controls, 1).cpu()
-        planes = None
-        if isinstance(ground, PlaneGround) and ground.normal.dim() == 2:
-            planes = torch.cat((ground.normal, ground.offset[:, None]), dim=-1).expand(count, 4)
         begins = torch.zeros(count, steps, dtype=torch.bool)
-        return Transitions(state[:, :-1], control, state[:, 1:], begins, planes), ground
+        transitions = Transitions(state[:, :-1], control, state[:, 1:], begins, planes_of(ground, count))
+        return transitions, ground
 
     def _begin(self, seed: int, generator: torch.Generator) -> Ground | None:
         """Puts the robots where the batch starts and returns their ground."""

@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 
-from nerd_core.grounds import Ground, PlaneGround
+from nerd_core.grounds import Ground
 
 from ..recorders.transition_recorder import find_recorder
 from .collect_cfg import CollectCfg, CollectError
@@ -84,8 +83,4 @@ class ManagedRollouts:
             if self._policy is not None:
                 action = torch.where(follows, self._policy(observation["policy"]) + noise[:, step], action)
             observation = env.step(action)[0]
-        transitions = self._recorder.take()
-        if isinstance(self._ground, PlaneGround) and self._ground.normal.dim() == 2:
-            planes = torch.cat((self._ground.normal, self._ground.offset[:, None]), dim=-1)
-            transitions = dataclasses.replace(transitions, ground=planes.expand(env.num_envs, 4))
-        return transitions, self._ground
+        return self._recorder.take(), self._ground

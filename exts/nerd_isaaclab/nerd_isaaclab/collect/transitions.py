@@ -12,6 +12,7 @@ import torch
 
 from nerd_core.contacts import Contacts
 from nerd_core.data.layout import Trajectories
+from nerd_core.grounds import Ground, PlaneGround
 from nerd_core.guard import StateGuard
 
 NOT_FINITE = "not finite"
@@ -37,6 +38,18 @@ class Transitions:
     """Contacts before each step, leading dimensions (N, T)."""
     body_force: torch.Tensor | None = None
     """Mean contact force on each body over the step [N], world axes, shape (N, T, B, 3)."""
+
+
+def planes_of(ground: Ground | None, count: int) -> torch.Tensor | None:
+    """The plane under each environment in the form of a dataset, shape (N, 4); None where the ground is no plane.
+
+    Args:
+        ground: The ground.
+        count: Number of environments, N.
+    """
+    if not isinstance(ground, PlaneGround) or ground.normal.dim() != 2:
+        return None
+    return torch.cat((ground.normal, ground.offset[:, None]), dim=-1).expand(count, 4).cpu()
 
 
 def to_trajectories(transitions: Transitions, guard: StateGuard) -> tuple[Trajectories | None, dict[str, int]]:

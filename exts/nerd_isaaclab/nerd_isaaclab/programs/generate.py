@@ -327,6 +327,8 @@ def _report(workers: list[_Worker], out: Path) -> None:
         table.add_row(name.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value))
     console = Console()
     console.print(table)
+    for warning in dict.fromkeys(text for worker in workers for text in worker.progress["warnings"]):
+        print(f"note: {warning}", file=sys.stderr)
     if agreement.bodies:
         report["contact_agreement"] = {name: dataclasses.asdict(body) for name, body in agreement.bodies.items()}
         console.print(_agreement_table(agreement))

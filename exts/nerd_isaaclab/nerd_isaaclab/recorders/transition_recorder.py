@@ -11,6 +11,7 @@ a new trajectory.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,8 @@ from nerd_core.data.layout import ShardMeta
 from nerd_core.data.shards import ShardWriter
 from nerd_core.guard import StateGuard
 
-from ..collect.transitions import Transitions, to_trajectories
+from ..collect.transitions import Transitions, planes_of, to_trajectories
+from ..physics.ground import GroundError, find_ground
 from ..physics.robot_state import RobotState
 
 if TYPE_CHECKING:
@@ -92,7 +94,7 @@ class TransitionRecorder(RecorderTerm):
         parts = (self._before, self._control, self._after, self._begins)
         before, control, after, begins = (part[: self._time].transpose(0, 1).cpu().contiguous() for part in parts)
         self.clear()
-        return Transitions(before, control, after, begins)
+        return Transitions(before, control, after, begins, self._planes)
 
     def clear(self) -> None:
         """Forgets the steps since the last call of :meth:`take`; the next step begins new trajectories."""
@@ -118,6 +120,10 @@ class TransitionRecorder(RecorderTerm):
         self._last = torch.full((env.num_envs, spec.state.dim), torch.nan, device=env.device)
         self._is_reset = torch.zeros(env.num_envs, dtype=torch.bool, device=env.device)
         self._guard = StateGuard(spec)
+        self._planes = None
+        if spec.slots:
+            with contextlib.suppress(GroundError):  # then the data tell nothing of the ground
+                self._planes = planes_of(find_ground(env), env.num_envs)
         if self.cfg.out is not None:
             meta = ShardMeta(task=self.cfg.task, seed=env.cfg.seed or 0, excitation="what ran", versions={})
             self._writer = ShardWriter(Path(self.cfg.out), spec, meta, shard=self.cfg.shard)
