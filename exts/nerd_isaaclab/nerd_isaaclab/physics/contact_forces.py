@@ -7,8 +7,9 @@ While the solver rests, the engine keeps the forces of its own last step. A mode
 a stand-in for a contact sensor's binding to the engine answers with the model's forces, for as long as the model is in
 charge. What the sensor makes of them (history, air and contact times, first contacts) stays Isaac Lab's own code.
 
-The head gives one force a body and control step, contact forces of all partners together. It is reported as the normal
-force, with no friction: ``net_forces_w`` and ``net_normal_forces_w`` are then both what the training data recorded.
+The head gives one force a body and control step: of all partners together, normal force and friction in one. On a plane
+it is split along the plane's normal. On other grounds, and for bodies that touch something else, it cannot be: then all
+of it is reported as normal force.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import warp as wp
+
+from nerd_core.grounds import PlaneGround
 
 if TYPE_CHECKING:
     from isaaclab.assets import Articulation
@@ -38,29 +41,37 @@ class ModelForces:
         """
         self.binding = binding
         self._neural, self._bodies = neural, bodies
+        ground = neural.dynamics.ground
+        is_flat = isinstance(ground, PlaneGround) and ground.normal.ndim == 2
+        self._up = ground.normal[:, None] if is_flat else None
+        """Normal of the ground, shape (N or 1, 1, 3); None where it is not one plane."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.binding, name)
 
     def read_net_normal_forces(self, dst: wp.array) -> None:
         """Reads as the binding does, then writes the model's forces over those of neural environments."""
-        self._read(self.binding.read_net_normal_forces, dst, self.forces())
+        self._read(self.binding.read_net_normal_forces, dst, self.forces()[0])
 
     def read_net_friction_forces(self, dst: wp.array) -> None:
-        """Reads as the binding does, then clears the friction of neural environments."""
-        self._read(self.binding.read_net_friction_forces, dst, None)
+        """Reads as the binding does, then writes the model's friction over that of neural environments."""
+        self._read(self.binding.read_net_friction_forces, dst, self.forces()[1])
 
-    def forces(self) -> torch.Tensor:
-        """The model's forces on the bodies of the sensor, world axes [N], shape (N, bodies of the sensor, 3)."""
-        return self._neural.contact_forces[:, self._bodies]
+    def forces(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """The model's normal forces and friction on the sensor's bodies, world axes [N], shapes (N, bodies, 3)."""
+        force = self._neural.contact_forces[:, self._bodies]
+        if self._up is None:
+            return force, torch.zeros_like(force)
+        normal = (force * self._up).sum(dim=-1, keepdim=True) * self._up
+        return normal, force - normal
 
-    def _read(self, read: Any, dst: wp.array, forces: torch.Tensor | None) -> None:
+    def _read(self, read: Any, dst: wp.array, forces: torch.Tensor) -> None:
         some = self._neural.neural
         if some is not None:
             read(dst)
         # The engine orders rows by body first, by environment second.
         rows = wp.to_torch(dst).view(len(self._bodies), -1, 3)
-        values = torch.zeros_like(rows) if forces is None else forces.transpose(0, 1)
+        values = forces.transpose(0, 1)
         rows.copy_(values if some is None else torch.where(some[:, None], values, rows))
 
 
@@ -100,12 +111,16 @@ def fill_history(scene: InteractiveScene, steps: int) -> None:
         if not isinstance(binding, ModelForces) or sensor.cfg.history_length < 2:
             continue
         data: Any = sensor._data
-        for history in (data._net_normal_forces_w_history, data._net_forces_w_history):
+        normal, friction = binding.forces()
+        for history, force in (
+            (data._net_normal_forces_w_history, normal),
+            (data._net_forces_w_history, normal + friction),
+        ):
             # Environments first, entries second, the latest first.
             entries = wp.to_torch(history)
             new = min(steps, entries.shape[1])
             entries[:, new:] = entries[:, : entries.shape[1] - new].clone()
-            entries[:, :new] = binding.forces()[:, None]
+            entries[:, :new] = force[:, None]
 
 
 def is_contact_sensor(sensor: Any) -> bool:
