@@ -38,9 +38,10 @@ def gather(
 
     predictor = checkpoint.load(model)
     config = checkpoint.read_config(model)
-    seeds = {"collection": recipe.collection.seed} if recipe.collection else {}
+    seeds: dict[str, Any] = {"collection": recipe.collection.seed} if recipe.collection else {}
     seeds |= {"training": recipe.training.seed} if recipe.training else {}
     seeds |= {f"roll-outs ({item.protocol})": item.seed for item in recipe.evaluations}
+    seeds |= {f"policies, {item.task}": list(item.seeds) for item in recipe.policies}
     return {
         "schema": SCHEMA,
         "robot": recipe.robot,

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,8 @@ def run(
         model: Model to use instead of collecting and training.
         step_cost: JSON of ``benchmarks/step_cost.py``, to be shown in the report.
     """
+    if model is not None:
+        recipe = replace(recipe, collection=None, training=None)
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     if step_cost is not None:
         results.read_step_cost(step_cost)  # a wrong file is better refused now than after all the work

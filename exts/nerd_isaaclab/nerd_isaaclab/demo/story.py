@@ -32,10 +32,10 @@ def phases_of(recipe: Recipe, commands: Commands, model: str | None = None) -> l
     Args:
         recipe: What to do.
         commands: What runs the commands.
-        model: Model to use instead of collecting and training; by default that of the recipe.
+        model: Model of a recipe that makes none; by default the shipped one of its robot.
     """
     phases = []
-    if model is None and recipe.collection is not None and recipe.training is not None:
+    if recipe.collection is not None and recipe.training is not None:
         phases.append(_collect(recipe.collection, commands))
         phases.append(_train(recipe.training, commands))
         where = str(commands.out.absolute() / TRAIN / "best")

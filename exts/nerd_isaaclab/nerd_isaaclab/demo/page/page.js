@@ -215,6 +215,13 @@
   element("time").addEventListener("input", (event) => { setPlaying(false); frame = +event.target.value; render(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readColors(); render(); });
   window.addEventListener("resize", render);
-  readColors(); setPlaying(playing); choose(0);
+  // report.html#clip=3&time=1.5 shows that moment of that clip.
+  const wish = new URLSearchParams(location.hash.slice(1)), first = Math.min(+wish.get("clip") || 0, clips.length - 1);
+  readColors(); setPlaying(playing && !wish.has("time"));
+  element("clip").value = first; choose(first);
+  if (wish.has("time")) {
+    frame = Math.max(0, Math.min(Math.round(+wish.get("time") / robot.frame_dt) || 0, clip.frames - 1));
+    render();
+  }
   requestAnimationFrame(tick);
 })();
