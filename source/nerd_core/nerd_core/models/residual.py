@@ -4,7 +4,8 @@
 """Gated residual perceptron over one token or a few, for dynamics without memory.
 
 A block adds ``C (silu(A x) * B x)`` to its input. Products of two linear maps are what equations of motion are full of
-(velocities times velocities, forces times cosines). What that is worth is in the laboratory notebook. Nothing is normalised inside: a robot's accelerations grow with its inputs.
+(velocities times velocities, forces times cosines). What that is worth is in the laboratory notebook. Nothing is
+normalised inside: a robot's accelerations grow with its inputs.
 """
 
 from __future__ import annotations
