@@ -4,9 +4,9 @@
 """Optimisers, their state as a plain tree, and the schedule of the learning rate.
 
 The dynamics of a robot are a smooth function of few inputs that has to be fitted to many digits. That is where the
-curvature of the loss decides. SOAP (Vyas et al. 2024) is Adam in the eigenbasis of Shampoo's preconditioner. On Cartpole
-it reached in about the same time a one-step error two to eight times below that of an AdamW whose learning rate was not
-searched; see the laboratory notebook.
+curvature of the loss decides. SOAP (Vyas et al. 2024) is Adam in the eigenbasis of Shampoo's preconditioner.
+On Cartpole it reached in about the same time a one-step error two to eight times below that of an AdamW whose
+rate was not searched; see the laboratory notebook.
 """
 
 from __future__ import annotations
