@@ -5,8 +5,9 @@
 
     ./nerd test                                 # tier fast: lint, unit tests, PhysX tests; under 10 minutes on 2 cores
     ./nerd test --tier unit                     # lint and unit tests only
-    ./nerd test --tier ci                       # what .ci/run calls: fast, and pyright, and the tests marked slow
-    ./nerd test tests/isaaclab/test_seam.py -k reset
+    ./nerd test --tier ci                       # what .ci/run calls: fast, and pyright
+    ./nerd test --slow                          # also the tests that take minutes each
+    ./nerd test tests/isaaclab/test_seam_reset_ant.py
     ./nerd test tests/core -- -vv --durations=9 # what follows -- goes to pytest as it is
 
 The unit tests of a folder share one pytest process. A physics engine cannot be started twice in a process, so each file
@@ -273,14 +274,14 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("-x", action="store_true", help="each process stops at its first failure")
     parser.add_argument("--gpu", action="store_true", help="also run tests that need an NVIDIA GPU")
     parser.add_argument("--isaacsim", action="store_true", help="also run tests that need Isaac Sim")
-    parser.add_argument("--slow", action="store_true", help="also run tests that take minutes (tier ci does)")
+    parser.add_argument("--slow", action="store_true", help="also run tests that take minutes")
     parser.add_argument("--no-lint", action="store_true", help="no checkers, only tests")
     parser.add_argument("--timeout", type=float, help="seconds a process may take (default: 480; tier ci: 1500)")
     parser.add_argument("--processes", type=int, default=2, help="how many run side by side (default: 2)")
     args = parser.parse_args(argv)
 
     options = [f"--{name}" for name in ("gpu", "isaacsim") if getattr(args, name)]
-    options += ["--slow"] if args.slow or args.tier == "ci" else []
+    options += ["--slow"] if args.slow else []
     options += [part for key in ("k", "m") if getattr(args, key) for part in (f"-{key}", getattr(args, key))]
     options += ["-x"] if args.x else []
     pytest = [sys.executable, "-m", "pytest", *options, *to_pytest]
