@@ -107,9 +107,9 @@ DEMO = {
         robot="cartpole",
         title="Cartpole",
         collection=Collection(CARTPOLE, transitions=1_000_000),
-        training=Training(minutes=4.0),
+        training=Training(minutes=5.0),
         evaluations=(Evaluation(CARTPOLE),),
-        policies=(Policy(CARTPOLE, iterations=120, seconds=120.0),),
+        policies=(Policy(CARTPOLE, iterations=200, seconds=135.0),),
     ),
     "ant": Recipe(
         robot="ant",

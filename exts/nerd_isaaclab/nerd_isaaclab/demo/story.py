@@ -22,7 +22,7 @@ from .recipes import Collection, Evaluation, Policy, Recipe, Training
 COLLECT, TRAIN = "collect", "train"
 """Names of the phases that make the model."""
 
-COLLECT_RATE = 40_000.0
+COLLECT_RATE = 100_000.0
 """Control steps that two idle cores record in a second, roughly."""
 
 
@@ -105,7 +105,7 @@ def _collect(item: Collection, commands: Commands) -> Phase:
         COLLECT,
         f"Collect {item.transitions:,} transitions",
         "PhysX plays random motions, which are all that the model will ever learn from.",
-        20.0 + item.transitions / COLLECT_RATE,
+        8.0 + item.transitions / COLLECT_RATE,
         to_plain(item),
         run,
     )
@@ -140,7 +140,7 @@ def _train(item: Training, commands: Commands) -> Phase:
         TRAIN,
         f"Train the model{budget}",
         "A network learns to predict the next state from the state, the control and the contacts.",
-        20.0 + 60.0 * (item.minutes or 1.0),
+        8.0 + 60.0 * (item.minutes or 1.0),
         to_plain(item),
         run,
     )
@@ -162,7 +162,7 @@ def _evaluate(item: Evaluation, commands: Commands, model: str) -> Phase:
         f"Evaluate open loop, {item.protocol}",
         f"{item.trajectories} motions {what}, {item.steps} steps each: how far is the model from PhysX, given nothing "
         "but the first state?",
-        15.0 + item.trajectories * item.steps / 20_000.0,
+        8.0 + item.trajectories * item.steps / 45_000.0,
         {**to_plain(item), "model": model},
         run,
     )
@@ -207,7 +207,7 @@ def _transfer(policy: Policy, seed: int, commands: Commands, model: str) -> Phas
         transfer_name(policy, seed),
         f"Score the policy in both modes, {policy.task}, seed {seed}",
         f"Does what was learned in the model hold in PhysX? {policy.episodes} episodes in each.",
-        40.0,
+        20.0,
         {"episodes": policy.episodes, "seed": seed, "task": policy.task, "model": model},
         run,
     )
@@ -228,7 +228,7 @@ def _motion(recipe: Recipe, commands: Commands, model: str) -> Phase:
         "motion",
         "Draw the motion",
         "Where every body is, in PhysX and in the model, for the report's animation.",
-        10.0,
+        3.0,
         {"model": model},
         run,
     )
