@@ -43,17 +43,19 @@ class Phase:
     seconds: float
     """How long it takes on two idle cores, roughly [s]."""
     settings: Any
-    """Plain values that the result depends on. When they change, the phase is run again, and all that follow it."""
+    """Plain values that the result depends on. When they change, the phase is run again, and all that need it."""
     run: Callable[[Path, Mapping[str, Any]], dict[str, Any]]
     """Does the work in a folder of its own, given the results of the phases before it, and returns plain values. It is
     called again with the same folder after an interruption."""
+    needs: tuple[str, ...] = ()
+    """Names of the earlier phases whose results or files are used."""
 
 
 def run_phases(phases: Sequence[Phase], out: Path, console: Console | None = None) -> dict[str, Any]:
     """Runs the phases that are not done yet.
 
     Args:
-        phases: What to do, in order. Each may use the results of those before it.
+        phases: What to do, in order. Each may use the results of those that it needs.
         out: Folder of the run, where each phase gets a folder.
         console: Where to say what is going on.
 
@@ -62,10 +64,10 @@ def run_phases(phases: Sequence[Phase], out: Path, console: Console | None = Non
     """
     console = console or Console(stderr=True, highlight=False, soft_wrap=True)
     results: dict[str, Any] = {}
-    key = ""
+    keys: dict[str, str] = {}
     for number, phase in enumerate(phases, start=1):
         folder = out / phase.name
-        key = _key(phase, key)
+        key = keys[phase.name] = _key(phase, [keys[name] for name in phase.needs])
         head = f"[bold]\\[{number}/{len(phases)}] {phase.title}[/bold]"
         done = read_result(folder, key)
         if done is not None:
@@ -153,9 +155,9 @@ def _prepare(folder: Path, key: str) -> float:
         return 0.0
 
 
-def _key(phase: Phase, before: str) -> str:
-    """Hash of a phase's settings and of all before it."""
-    plain = json.dumps([before, phase.name, phase.settings], sort_keys=True)
+def _key(phase: Phase, needed: list[str]) -> str:
+    """Hash of a phase's settings and of all that it needs."""
+    plain = json.dumps([needed, phase.name, phase.settings], sort_keys=True)
     return hashlib.sha256(plain.encode()).hexdigest()
 
 

@@ -26,7 +26,7 @@ def constant(env: ManagerBasedRLEnv) -> torch.Tensor:
 
 
 def joint_pos_l2(env: ManagerBasedRLEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
-    """Sum over the joints of the squared position [m^2]. Isaac Lab's ``joint_pos_target_l2`` wraps, as if all turned."""
+    """Sum over the joints of the squared position [m^2]. Isaac Lab's ``joint_pos_target_l2`` would wrap it."""
     return joint_pos(env, asset_cfg).square().sum(dim=-1)
 
 

@@ -42,8 +42,9 @@ class ModelForces:
         self.binding = binding
         self._neural, self._bodies = neural, bodies
         ground = neural.dynamics.ground
-        is_flat = isinstance(ground, PlaneGround) and ground.normal.ndim == 2
-        self._up = ground.normal[:, None] if is_flat else None
+        self._up = None
+        if isinstance(ground, PlaneGround) and ground.normal.ndim == 2:
+            self._up = ground.normal[:, None]
         """Normal of the ground, shape (N or 1, 1, 3); None where it is not one plane."""
 
     def __getattr__(self, name: str) -> Any:
