@@ -14,7 +14,7 @@ from .catalogue import ASSETS, find
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command.
+    """Build, list and check robots and grounds as USD, from their sources.
 
     Args:
         argv: Words after ``nerd assets``; ``None``: those of the process.
