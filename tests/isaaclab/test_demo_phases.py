@@ -24,18 +24,19 @@ pytestmark = pytest.mark.unit
 
 
 class Story:
-    """Three phases that note when they run, the second interrupted as often as asked for."""
+    """Four phases that note when they run, the second interrupted as often as asked for."""
 
     def __init__(self, out: Path, interruptions: int = 0):
         self.out, self.ran, self.left = out, [], interruptions
 
     def phases(self, **settings) -> list[Phase]:
         """The phases, with settings by name."""
+        needs = {"one": (), "two": ("one",), "aside": (), "three": ("two",)}
         return [
             Phase(
-                name, name, "a test", 1.0, settings.get(name, 0), lambda folder, results, n=name: self.work(n, folder)
+                name, name, "a test", 1.0, settings.get(name, 0), lambda folder, _, n=name: self.work(n, folder), used
             )
-            for name in ("one", "two", "three")
+            for name, used in needs.items()
         ]
 
     def work(self, name: str, folder: Path) -> dict:
@@ -60,18 +61,18 @@ def test_interrupted_run_goes_on_at_the_phase(tmp_path: Path):
         with pytest.raises(KeyboardInterrupt):
             story.run()
     results = story.run()
-    assert story.ran == ["one", "two", "two", "two", "three"]
+    assert story.ran == ["one", "two", "two", "two", "aside", "three"]
     assert results["two"]["earlier"] == ["half2", "half3"]
     story.run()
-    assert len(story.ran) == 5
+    assert len(story.ran) == 6
 
 
-def test_other_settings_run_the_phase_and_all_after_it(tmp_path: Path):
-    """A changed setting makes its phase and the later ones run again, in folders without the old content."""
+def test_other_settings_run_the_phase_and_all_that_need_it(tmp_path: Path):
+    """A changed setting makes its phase and those that need it run again, without the old content, and no other."""
     story = Story(tmp_path)
     story.run()
     results = story.run(two=1)
-    assert story.ran == ["one", "two", "three", "two", "three"]
+    assert story.ran == ["one", "two", "aside", "three", "two", "three"]
     assert results["two"]["earlier"] == []
 
 
@@ -82,7 +83,7 @@ def test_damaged_result_counts_as_not_done(tmp_path: Path):
     path = tmp_path / "three" / "result.json"
     path.write_text(path.read_text()[:7])
     story.run()
-    assert story.ran == ["one", "two", "three", "three"]
+    assert story.ran == ["one", "two", "aside", "three", "three"]
 
 
 def test_forgotten_phases_start_over(tmp_path: Path):
@@ -92,7 +93,7 @@ def test_forgotten_phases_start_over(tmp_path: Path):
     (tmp_path / "mine.txt").touch()
     forget(story.phases(), tmp_path)
     story.run()
-    assert story.ran == ["one", "two", "three"] * 2 and (tmp_path / "mine.txt").exists()
+    assert story.ran == ["one", "two", "aside", "three"] * 2 and (tmp_path / "mine.txt").exists()
 
 
 def test_failure_is_not_a_result(tmp_path: Path):
@@ -102,7 +103,7 @@ def test_failure_is_not_a_result(tmp_path: Path):
     with pytest.raises(ZeroDivisionError):
         run_phases(broken, tmp_path, Console(file=io.StringIO()))
     story.run()
-    assert story.ran == ["one", "two", "three"]
+    assert story.ran == ["one", "two", "aside", "three"]
 
 
 def test_folder_is_used_by_one_run_and_its_commands(tmp_path: Path):

@@ -10,6 +10,7 @@ import copy
 import json
 import math
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -252,3 +253,17 @@ def test_missing_model_says_what_to_do(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(story, "shipped_models", dict)
     with pytest.raises(PhaseError, match="nerd reproduce ant"):
         run.run(recipes.DEMO["ant"], tmp_path / "out", "nerd demo --robot ant")
+
+
+def test_another_model_at_the_same_place_is_measured_anew(model: Path, tmp_path: Path):
+    """Settings of phases that use a given model change with its content; training in PhysX does not depend on it."""
+    recipe = replace(recipes.smoke(recipes.REPRODUCE["cartpole"]), collection=None, training=None)
+    place = tmp_path / "model"
+    settings = []
+    for seed in (0, 1):
+        torch.manual_seed(seed)
+        checkpoint.save(place, Predictor(robots.cartpole(), PredictorCfg(model=MlpCfg())))
+        phases = story.phases_of(recipe, Commands(tmp_path), str(place))
+        settings.append({phase.name: phase.settings for phase in phases})
+    same = {name for name in settings[0] if settings[0][name] == settings[1][name]}
+    assert same == {"rl-cartpole-physx-0", "transfer-cartpole-0"}  # the latter needs the training in the model

@@ -18,8 +18,6 @@ import pytest
 from nerd_core import checkpoint
 from nerd_isaaclab.models import find_model
 
-pytestmark = [pytest.mark.kitless, pytest.mark.slow]
-
 WORDS = ["cartpole", "--smoke", "--out", "again"]
 PROGRAM = "import sys; from nerd_isaaclab.programs.reproduce import main; sys.exit(main(sys.argv[1:]))"
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}

@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nerd_core.provenance import file_digest
 from nerd_core.serialization import to_plain
 
 from ..models import UnknownModel, find_model, shipped_models
@@ -36,26 +38,38 @@ def phases_of(recipe: Recipe, commands: Commands, model: str | None = None) -> l
     """
     phases = []
     if recipe.collection is not None and recipe.training is not None:
-        phases.append(_collect(recipe.collection, commands))
-        phases.append(_train(recipe.training, commands))
-        where = str(commands.out.absolute() / TRAIN / "best")
+        phases += [_collect(recipe.collection, commands), _train(recipe.training, commands)]
+        source = _Model(str(commands.out.absolute() / TRAIN / "best"), (TRAIN,))
     else:
-        where = _given_model(recipe, model)
+        path = _given_model(recipe, model)
+        source = _Model(str(path), (), file_digest(path / "manifest.json"))
     for item in recipe.evaluations:
-        phases.append(_evaluate(item, commands, where))
+        phases.append(_evaluate(item, commands, source))
     for policy in recipe.policies:
         for seed in policy.physx_seeds:
-            phases.append(_learn(policy, seed, "physx", commands, where))
+            phases.append(_learn(policy, seed, "physx", commands, source))
         for seed in policy.seeds:
-            phases.append(_learn(policy, seed, "neural", commands, where))
-            phases.append(_transfer(policy, seed, commands, where))
-    phases.append(_motion(recipe, commands, where))
+            phases.append(_learn(policy, seed, "neural", commands, source))
+            phases.append(_transfer(policy, seed, commands, source))
+    phases.append(_motion(recipe, commands, source))
     return phases
+
+
+@dataclass(frozen=True)
+class _Model:
+    """The model that the phases measure."""
+
+    path: str
+    """Its directory."""
+    needs: tuple[str, ...]
+    """The phase that makes it, if one does."""
+    digest: str = ""
+    """Hash over its content, if it is there already: another model at the same place is another one."""
 
 
 def model_of(phases: list[Phase]) -> Path:
     """Directory of the model that the phases measure."""
-    return Path(phases[-1].settings["model"])
+    return Path(phases[-1].settings["model"]["path"])
 
 
 def evaluation_name(item: Evaluation) -> str:
@@ -77,10 +91,10 @@ def _short(task: str) -> str:
     return task.removeprefix("NeRD-").lower()
 
 
-def _given_model(recipe: Recipe, model: str | None) -> str:
+def _given_model(recipe: Recipe, model: str | None) -> Path:
     """Directory of a model that is there already."""
     try:
-        return str(find_model(model or recipe.robot).absolute())
+        return find_model(model or recipe.robot).absolute()
     except UnknownModel as error:
         if model is not None:
             raise
@@ -143,12 +157,13 @@ def _train(item: Training, commands: Commands) -> Phase:
         8.0 + 60.0 * (item.minutes or 1.0),
         to_plain(item),
         run,
+        (COLLECT,),
     )
 
 
-def _evaluate(item: Evaluation, commands: Commands, model: str) -> Phase:
+def _evaluate(item: Evaluation, commands: Commands, model: _Model) -> Phase:
     def run(folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
-        words = ["--model", model, "--task", item.task, "--protocol", item.protocol, "--seed", item.seed]
+        words = ["--model", model.path, "--task", item.task, "--protocol", item.protocol, "--seed", item.seed]
         words += ["--trajectories", item.trajectories, "--steps", item.steps, *item.options]
         words += ["--data", folder / "rollouts", "--json", folder / "errors.json"]
         first = len(commands.said)
@@ -163,12 +178,13 @@ def _evaluate(item: Evaluation, commands: Commands, model: str) -> Phase:
         f"{item.trajectories} motions {what}, {item.steps} steps each: how far is the model from PhysX, given nothing "
         "but the first state?",
         8.0 + item.trajectories * item.steps / 45_000.0,
-        {**to_plain(item), "model": model},
+        {**to_plain(item), "model": to_plain(model)},
         run,
+        model.needs,
     )
 
 
-def _learn(policy: Policy, seed: int, mode: str, commands: Commands, model: str) -> Phase:
+def _learn(policy: Policy, seed: int, mode: str, commands: Commands, model: _Model) -> Phase:
     def run(folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
         from ..programs.runs import load_curve
 
@@ -176,7 +192,7 @@ def _learn(policy: Policy, seed: int, mode: str, commands: Commands, model: str)
         words = ["--task", policy.task, "--num_envs", policy.num_envs, "--max_iterations", policy.iterations]
         words += ["--seed", seed, *policy.options, f"env.nerd.mode={mode}"]
         if mode != "physx":
-            words.append(f"env.nerd.checkpoint={model}")
+            words.append(f"env.nerd.checkpoint={model.path}")
         threads = ENGINE_THREADS if mode == "physx" else network_threads()
         first = len(commands.said)
         commands.nerd("rl", "train", *words, threads=threads, log=folder / "log.txt", cwd=folder)
@@ -188,15 +204,24 @@ def _learn(policy: Policy, seed: int, mode: str, commands: Commands, model: str)
         f"Train a policy, {policy.task}, {mode} mode, seed {seed}",
         f"RSL-RL learns the task in {inside}: {policy.iterations} iterations with {policy.num_envs} environments.",
         policy.seconds,
-        {**to_plain(policy), "seed": seed, "mode": mode, "model": model},
+        {
+            "task": policy.task,
+            "iterations": policy.iterations,
+            "num_envs": policy.num_envs,
+            "options": list(policy.options),
+            "seed": seed,
+            "mode": mode,
+            "model": to_plain(model) if mode == "neural" else None,
+        },
         run,
+        model.needs if mode == "neural" else (),
     )
 
 
-def _transfer(policy: Policy, seed: int, commands: Commands, model: str) -> Phase:
+def _transfer(policy: Policy, seed: int, commands: Commands, model: _Model) -> Phase:
     def run(folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
         trained = _log_folder(folder.parent / learning_name(policy, seed, "neural"))
-        words = ["--task", policy.task, "--policy", trained, "--checkpoint", model, "--episodes", policy.episodes]
+        words = ["--task", policy.task, "--policy", trained, "--checkpoint", model.path, "--episodes", policy.episodes]
         words += ["--json", folder / "transfer.json", "--record", folder / "motion"]
         first = len(commands.said)
         commands.nerd("transfer", *words, threads=ENGINE_THREADS)
@@ -208,29 +233,34 @@ def _transfer(policy: Policy, seed: int, commands: Commands, model: str) -> Phas
         f"Score the policy in both modes, {policy.task}, seed {seed}",
         f"Does what was learned in the model hold in PhysX? {policy.episodes} episodes in each.",
         20.0,
-        {"episodes": policy.episodes, "seed": seed, "task": policy.task, "model": model},
+        {"episodes": policy.episodes, "seed": seed, "task": policy.task},
         run,
+        (learning_name(policy, seed, "neural"),),
     )
 
 
-def _motion(recipe: Recipe, commands: Commands, model: str) -> Phase:
+def _motion(recipe: Recipe, commands: Commands, model: _Model) -> Phase:
     def run(folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
         clips = []
         for item in recipe.evaluations:
             rollouts = folder.parent / evaluation_name(item) / "rollouts"
-            clips += motion.open_loop_clips(Path(model), rollouts, item.protocol, min(item.steps, motion.LONGEST))
+            clips += motion.open_loop_clips(Path(model.path), rollouts, item.protocol, min(item.steps, motion.LONGEST))
         for policy in recipe.policies:
             recorded = folder.parent / transfer_name(policy, policy.seeds[0]) / "motion"
-            clips += motion.policy_clips(Path(model), recorded, policy.task)
-        return {"robot": motion.describe(Path(model)), "clips": clips}
+            clips += motion.policy_clips(Path(model.path), recorded, policy.task)
+        return {"robot": motion.describe(Path(model.path)), "clips": clips}
 
     return Phase(
         "motion",
         "Draw the motion",
         "Where every body is, in PhysX and in the model, for the report's animation.",
         3.0,
-        {"model": model},
+        {"model": to_plain(model)},
         run,
+        (
+            *(evaluation_name(item) for item in recipe.evaluations),
+            *(transfer_name(policy, policy.seeds[0]) for policy in recipe.policies),
+        ),
     )
 
 
