@@ -140,7 +140,8 @@ def _use_model(env: Any, robot: str, path: Path | None) -> str:
     import torch
 
     from nerd_core.dynamics import NeuralDynamics
-    from nerd_core.predictor import Predictor
+    from nerd_core.models import ResidualMlpCfg
+    from nerd_core.predictor import Predictor, PredictorCfg
     from nerd_isaaclab.models import shipped_model
     from nerd_isaaclab.physics.ground import find_ground
 
@@ -149,10 +150,10 @@ def _use_model(env: Any, robot: str, path: Path | None) -> str:
         env.load_nerd_checkpoint(str(path))
         return f"checkpoint {path.name}"
     torch.manual_seed(0)
-    predictor = Predictor(env.robot_spec)
+    predictor = Predictor(env.robot_spec, PredictorCfg(model=ResidualMlpCfg()))
     ground = find_ground(env) if predictor.needs_contacts else None
     env.use_dynamics(NeuralDynamics(predictor, env.num_envs, env.device, ground=ground))
-    return "the default network, random weights"
+    return "the network that nerd train makes by default, random weights"
 
 
 def _parts(env: Any, action: Any, repeats: int = 100) -> dict[str, float]:

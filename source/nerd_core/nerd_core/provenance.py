@@ -33,7 +33,7 @@ def describe_run(
         data: Digests of what was read, by name.
     """
     words = list(sys.argv if command is None else command)
-    words[:1] = [Path(word).name for word in words[:1]]
+    words = [Path(words[0]).name, *(without_folder(word) for word in words[1:])] if words else words
     return {
         "command": shlex.join(words),
         "seeds": dict(seeds or {}),
@@ -42,6 +42,18 @@ def describe_run(
         "host": host(),
         "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
+
+
+def without_folder(word: str) -> str:
+    """A word of a command line; of an absolute path, also behind ``key=``, only its last part.
+
+    Where somebody keeps files says nothing about a result, and is nobody's business who reads it.
+    """
+    key, equals, value = word.partition("=")
+    tail = value if equals else key
+    if tail.startswith(("/", "~")) or (len(tail) > 2 and tail[1] == ":"):
+        tail = Path(tail.replace("\\", "/")).name
+    return f"{key}={tail}" if equals else tail
 
 
 def versions() -> dict[str, str]:
@@ -72,4 +84,4 @@ def _processor() -> str:
     return names[0] if names else platform.processor()
 
 
-__all__ = ["describe_run", "file_digest", "host", "versions"]
+__all__ = ["describe_run", "file_digest", "host", "versions", "without_folder"]

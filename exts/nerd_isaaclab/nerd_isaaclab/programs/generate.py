@@ -229,7 +229,7 @@ class _Worker:
             stderr=self.log,
             text=True,
             # the solver's own workers and OpenMP would fight for the cores
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            env={"NERD_PHYSX_THREADS": "0", **os.environ, "OMP_NUM_THREADS": "1"},
             start_new_session=True,  # ctrl-C is ours to pass on
         )
         assert self._process.stdin is not None

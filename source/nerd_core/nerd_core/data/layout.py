@@ -14,11 +14,11 @@ import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from ..provenance import without_folder
 from ..spec import RobotSpec
 
 ContactSource = Literal["none", "geometry", "sensor"]
@@ -216,7 +216,7 @@ def pack_trajectories(
 def command_line(argv: list[str] | None = None) -> str:
     """The command of this process (or ``argv``) with every path that is not relative cut down to its last part."""
     words = list(sys.argv if argv is None else argv)
-    return shlex.join(_without_path(word) for word in words)
+    return shlex.join(without_folder(word) for word in words)
 
 
 def host_name() -> str:
@@ -243,14 +243,6 @@ def _flatten(name: str, value: np.ndarray, inside: np.ndarray) -> np.ndarray:
 def _as_numpy(value: Any) -> np.ndarray:
     detach = getattr(value, "detach", None)
     return np.asarray(value if detach is None else detach().cpu())
-
-
-def _without_path(word: str) -> str:
-    key, equals, value = word.partition("=")
-    tail = value if equals else key
-    if tail.startswith(("/", "~")) or (len(tail) > 2 and tail[1] == ":"):
-        tail = Path(tail.replace("\\", "/")).name
-    return f"{key}={tail}" if equals else tail
 
 
 def _describe(value: np.ndarray) -> str:
