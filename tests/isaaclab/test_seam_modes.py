@@ -11,7 +11,7 @@ import torch
 from nerd_core import checkpoint
 from support.seam import Oracle, RecordingPhysics, make_env, untrained_predictor, use_predictor
 
-NUM_ENVS = 16
+NUM_ENVS = 256
 
 
 @pytest.fixture(scope="module")
