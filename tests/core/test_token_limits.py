@@ -17,14 +17,16 @@ from support.robots import ant, cartpole
 @pytest.mark.parametrize(
     ("position", "velocity", "now", "after"),
     [
-        (3.0, 0.0, (0, 0), (0, 0)),
-        (3.9, 12.0, (0, 0), (0.1, 0)),
-        (4.5, -60.0, (0.5, 0), (0, 0)),
-        (-5, 0, (0, 1), (0, 1)),
+        (3.0, 0.0, (-0.25, -0.25), (-0.25, -0.25)),
+        (3.9, 12.0, (-0.1, -0.25), (0.1, -0.25)),
+        (4.5, -60.0, (0.5, -0.25), (-0.25, -0.25)),
+        (-5, 0, (-0.25, 1), (-0.25, 1)),
     ],
 )
 def test_stops_are_seen(position, velocity, now, after):
-    """A token says how far a joint is above its upper and below its lower stop, now and one step on."""
+    """A token says how far a joint is above its upper and below its lower stop, now and one step on, negative before a
+    stop, and but not below the band of 1/32 of the rail's 8 m.
+    """
     token = Tokenizer(cartpole(), TokenCfg(limits=True))
     value = token(torch.tensor([position, 0.0, velocity, 0.0]), torch.zeros(2))
     torch.testing.assert_close(value[token.slices["limit_now"]], torch.tensor(now, dtype=torch.float32))

@@ -233,7 +233,7 @@ def test_recipes_are_commands_that_exist(table: str, robot: str, tiny: bool, mod
             raise StopIteration  # there is no result to read
 
     listener = Listener(tmp_path)
-    given = str(model) if recipe.collection is None else None
+    given = str(model) if recipe.collections == () else None
     phases = story.phases_of(recipe, listener, given)
     for phase in phases[:-1]:
         (tmp_path / phase.name / "logs/rsl_rl/a/b/params").mkdir(parents=True)
@@ -257,7 +257,7 @@ def test_missing_model_says_what_to_do(tmp_path: Path, monkeypatch):
 
 def test_another_model_at_the_same_place_is_measured_anew(model: Path, tmp_path: Path):
     """Settings of phases that use a given model change with its content; training in PhysX does not depend on it."""
-    recipe = replace(recipes.smoke(recipes.REPRODUCE["cartpole"]), collection=None, training=None)
+    recipe = replace(recipes.smoke(recipes.REPRODUCE["cartpole"]), collections=(), training=None)
     place = tmp_path / "model"
     settings = []
     for seed in (0, 1):

@@ -5,7 +5,8 @@
 
 Both losses are mean logarithms of the mean square errors of the single numbers of a change. Their gradient asks every
 number to improve by the same factor. With plain squares a number that has reached its noise (what rounding leaves of
-the position of a cart, say) drowns the others, which could still become a hundred times more accurate.
+the position of a cart, say) drowns the others, which could still become a hundred times more accurate. For the same
+reason the one-step loss takes its means within each regime (see :mod:`nerd_core.regimes`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from .data.dataset import TrajectoryBatch
 from .frames import ChangeCfg, ChangeCodec
 from .grounds import Ground, PlaneGround
 from .predictor import Prediction, Predictor
+from .regimes import Regimes
 from .spec import RobotSpec
 
 
@@ -72,7 +74,13 @@ class StateScale:
         return self.codec.apply(state, size * self.scale * noise)
 
 
-def one_step_loss(predictor: Predictor, batch: TrajectoryBatch, seen: Tensor | None = None) -> Tensor:
+def one_step_loss(
+    predictor: Predictor,
+    batch: TrajectoryBatch,
+    seen: Tensor | None = None,
+    regimes: Regimes | None = None,
+    power: float = 0.0,
+) -> Tensor:
     """Error of the normalised change at every step of the windows, each from the true past.
 
     With a variance head it is the negative log likelihood of a Gaussian; with a force head the error of the forces, in
@@ -83,6 +91,8 @@ def one_step_loss(predictor: Predictor, batch: TrajectoryBatch, seen: Tensor | N
         batch: Windows of ``L`` transitions.
         seen: States that the model shall see instead of the true ones, shape (B, L, S). The target leads from them to
             the true next state, so that a model that is shown noise learns to come back.
+        regimes: What tells regimes apart; None to take one mean over all transitions.
+        power: Exponent of a regime's share of the data in its weight.
     """
     state, next_state, contacts = batch.state[:, :-1], batch.state[:, 1:], batch.contacts
     state = state if seen is None else seen
@@ -90,7 +100,11 @@ def one_step_loss(predictor: Predictor, batch: TrajectoryBatch, seen: Tensor | N
         contacts = predictor.contacts(state, ground_of(batch))
     prediction = predictor(state, batch.control, contacts)
     learner = prediction.members or prediction
-    loss = _fit(learner, predictor.target(state, next_state))
+    target = predictor.target(state, next_state)
+    if regimes is None or learner.log_var is not None:
+        loss = _fit(learner, target)
+    else:
+        loss = _fit_regimes(learner.change - target, regimes(state, contacts), regimes.count, power)
     if learner.force is not None:
         if batch.body_force is None:
             raise ValueError("a predictor with a force head needs recorded contact forces, got data without them")
@@ -121,18 +135,21 @@ def rollout_loss(predictor: Predictor, batch: TrajectoryBatch, steps: int, scale
     return relative(torch.stack(errors).mean(0))
 
 
-def relative(square: Tensor) -> Tensor:
+def relative(square: Tensor, share: Tensor | None = None) -> Tensor:
     """Mean logarithm of mean squares, with the gradient that all processes together give it.
 
     Args:
         square: Mean square errors of this process, in units where 1 means useless, any shape.
+        share: Weight of each row, shape (rows, 1), with a sum of one; equal weights by default. What weighs nothing is
+            left out.
     """
     reached = square.detach().clone()
     if dist.is_available() and dist.is_initialized():
         dist.all_reduce(reached)
         reached /= dist.get_world_size()
     reached = reached + FLOOR
-    return ((square - square.detach()) / reached + reached.log()).mean()
+    loss = (square - square.detach()) / reached + reached.log()
+    return loss.mean() if share is None else (share * loss).sum(-2).mean()
 
 
 def _fit(prediction: Prediction, target: Tensor) -> Tensor:
@@ -140,6 +157,21 @@ def _fit(prediction: Prediction, target: Tensor) -> Tensor:
     if prediction.log_var is None:
         return relative(error.mean((-3, -2)))
     return 0.5 * (error * (-prediction.log_var).exp() + prediction.log_var).mean()
+
+
+def _fit_regimes(error: Tensor, regime: Tensor, count: int, power: float) -> Tensor:
+    """Logarithm of the mean square within each regime, of errors of shape (..., B, L, D)."""
+    label = regime.flatten()
+    size = torch.bincount(label, minlength=count).to(error)
+    if dist.is_available() and dist.is_initialized():
+        dist.all_reduce(size)
+        size /= dist.get_world_size()
+    # Not a product of matrices: its sums would depend on the number of threads.
+    squares = error.square().flatten(-3, -2)
+    sums = squares.new_zeros(*squares.shape[:-2], count, squares.shape[-1]).index_add(-2, label, squares)
+    square = sums / size.clamp(min=1.0e-6).unsqueeze(-1)
+    weight = torch.where(size > 0.0, size**power, 0.0)
+    return relative(square, (weight / weight.sum()).unsqueeze(-1))
 
 
 __all__ = ["StateScale", "ground_of", "one_step_loss", "relative", "rollout_loss"]

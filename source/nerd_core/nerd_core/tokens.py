@@ -17,7 +17,12 @@ from torch import Tensor, nn
 
 from .contacts import Contacts
 from .frames import consecutive, into_frame, rotation_matrix, wrap_to_pi
-from .spec import RobotSpec
+from .spec import Joint, RobotSpec
+
+STOP_BAND = 1.0 / 32.0
+"""Distance before a stop from which on a joint says how far it still has to go, as a share of its range. A solver with
+hard stops lets joints beyond them by micrometres only: a number that is zero before the stop would be blown up by a
+normaliser, and a prediction that is a millimetre off would be far outside of all training data."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +39,9 @@ class TokenCfg:
     gravity: bool | None = None
     """Whether the direction of gravity in the root's frame is seen; by default for floating robots."""
     limits: bool = False
-    """Whether a joint with limits also says how far it is beyond one of them, and how far it would be after moving for
-    one control step at its present velocity. Stops are kinks that a smooth network otherwise has to find by itself."""
+    """Whether a joint with limits also says how far it is beyond each of them, and how far it would be after moving for
+    one control step at its present velocity, see :data:`STOP_BAND`. Stops are kinks that a smooth network otherwise has
+    to find by itself."""
     contacts: bool = True
     """Whether the contact slots of the robot are seen. A robot without slots has none to see."""
     contact_bit: bool | None = None
@@ -63,6 +69,7 @@ class Tokenizer(nn.Module):
     _root_pos: Tensor
     _lower: Tensor
     _upper: Tensor
+    _band: Tensor
 
     def __init__(self, spec: RobotSpec, cfg: TokenCfg | None = None):
         """Lays out the token.
@@ -115,6 +122,7 @@ class Tokenizer(nn.Module):
         self.register_buffer("_root_pos", torch.tensor(spec.root_pos), persistent=False)
         self.register_buffer("_lower", torch.tensor([joint.lower for joint in spec.joints]), persistent=False)
         self.register_buffer("_upper", torch.tensor([joint.upper for joint in spec.joints]), persistent=False)
+        self.register_buffer("_band", torch.tensor([stop_band(joint) for joint in spec.joints]), persistent=False)
 
     @property
     def groups(self) -> list[slice]:
@@ -206,11 +214,13 @@ class Tokenizer(nn.Module):
         return torch.cat((before, vector, vector, active, after), dim=-1)
 
     def _beyond(self, joint_pos: Tensor) -> list[Tensor]:
-        """How far joints are above their upper and below their lower limits [rad or m]; zero between them.
+        """How far joints are above their upper and below their lower limits [rad or m], negative before them, but not
+        below the band.
 
         Two numbers and not one with a sign, because the two stops of a joint have little to do with each other.
         """
-        above, below = (joint_pos - self._upper).relu(), (self._lower - joint_pos).relu()
+        above = (joint_pos - self._upper).maximum(-self._band)
+        below = (self._lower - joint_pos).maximum(-self._band)
         return [side[..., run] for side in (above, below) for run in self._limited_runs]
 
     def _require(self, contacts: Contacts | None) -> Contacts:
@@ -220,6 +230,14 @@ class Tokenizer(nn.Module):
                 "(pass contacts, or a ground to compute them from, or set contacts=False in the token's configuration)"
             )
         return contacts
+
+
+def stop_band(joint: Joint) -> float:
+    """Distance before a joint's stops from which on it is near them [rad or m]; a joint with one stop has no range, and
+    a band as for one from -1 to 1.
+    """
+    reach = joint.upper - joint.lower
+    return STOP_BAND * (reach if math.isfinite(reach) else 2.0)
 
 
 def _limited(spec: RobotSpec) -> list[int]:

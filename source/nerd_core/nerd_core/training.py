@@ -37,6 +37,7 @@ from .metrics import OpenLoopErrors, open_loop
 from .optim import Average, OptimiserCfg, load_optimiser_state, make_optimiser, optimiser_state
 from .predictor import Predictor
 from .provenance import describe_run
+from .regimes import Regimes
 from .serialization import to_plain
 
 logger = logging.getLogger(__name__)
@@ -98,6 +99,12 @@ class TrainCfg:
     """Largest norm of the gradient; 0 for no limit. The loss is a logarithm, so that gradients grow as errors fall."""
     average: float = 0.0
     """Decay of the moving average of the weights, which then is what is validated and kept; 0 for none."""
+    regimes: bool = True
+    """Whether the one-step loss takes its means within each regime (free, touching the ground, at a joint's stop)
+    instead of over all transitions, where impacts drown everything else."""
+    regime_power: float = 0.0
+    """Exponent of a regime's share of the data in its weight: 0 gives every regime the same say, 1 every transition,
+    which lets a network ignore what is rare."""
     noise: float = 0.0
     """Noise on the states that the network sees, as a share of what one step changes."""
     precision: Literal["float32", "bfloat16"] = "float32"
@@ -221,6 +228,7 @@ class Run:
         self.optimiser = make_optimiser(predictor, cfg.optimiser, predictor.cfg.ensemble)
         self.average = Average(predictor, cfg.average)
         self.scale = StateScale(data.spec)
+        self.regimes = Regimes(data.spec).to(self.device) if cfg.regimes else None
         self.noise = torch.Generator(self.device)
         self.update, self.best, self.stale = 0, math.inf, 0
         self.best_weights: dict[str, Tensor] | None = None
@@ -286,7 +294,7 @@ class Run:
                     # Seeded by the number of the update, so that there is no state of a generator to save.
                     self.noise.manual_seed((cfg.seed * 2**32 + self.update) * self.world + self.rank)
                     seen = self.scale.perturb(batch.state[:, :-1], cfg.noise, self.noise)
-                loss = (1.0 - share) * self.one_step(self.predictor, batch, seen)
+                loss = (1.0 - share) * self.one_step(self.predictor, batch, seen, self.regimes, cfg.regime_power)
             if steps and self.rollouts is not None:
                 batch = next(self.rollouts).to(self.device)
                 loss = loss + share * rollout_loss(self.predictor, batch, steps, self.scale)

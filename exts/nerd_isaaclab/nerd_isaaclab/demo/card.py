@@ -126,8 +126,7 @@ def _limits(results: Mapping[str, Any]) -> list[str]:
         "States far outside the recorded ones are guesses; the guard of the specification only catches the absurd.",
         "A reward that agrees in both modes does not prove that the motion does: read the open-loop errors beside it.",
     ]
-    if recipe["collection"]:
-        taught = recipe["collection"]
+    for taught in recipe["collections"]:
         options = f", {' '.join(taught['options'])}" if taught["options"] else ""
         limits.insert(
             1,

@@ -37,6 +37,8 @@ class Training:
     """Budget [min]; None: the updates of the options decide, and the result is a function of the seed."""
     seed: int = 0
     """Seed of weights and batches."""
+    threads: int = 1
+    """OpenMP threads. Small networks train slower with two than with one."""
     options: tuple[str, ...] = ()
     """Further words for ``nerd train``: preset, loss, optimiser."""
 
@@ -89,8 +91,8 @@ class Recipe:
     """Short name of the robot, and of its shipped model."""
     title: str
     """Title of the report."""
-    collection: Collection | None
-    """Data to learn from; None: the shipped model is used."""
+    collections: tuple[Collection, ...]
+    """Data to learn from, mixed; none of them: the shipped model is used."""
     training: Training | None
     """How to learn from them; None: the shipped model is used."""
     evaluations: tuple[Evaluation, ...]
@@ -102,19 +104,36 @@ class Recipe:
 CARTPOLE = "NeRD-Cartpole"
 ANT_RUN, ANT_SPIN, ANT_SPIN_TRACK = "NeRD-Ant-Run", "NeRD-Ant-Spin", "NeRD-Ant-Spin-Track"
 
+FAST_CARTPOLE = ("--ranges", "slide=4.0", "slide_vel=4.0", "joint_vel=10")
+"""Short pieces from everywhere on the rail, with all kinds of efforts."""
+QUIET_CARTPOLE = (
+    *("--shares", "zero=0.4", "random=0.2", "held=0.15", "ou=0.15", "spline=0.1"),
+    *("--ranges", "slide=4.0", "slide_vel=3.0", "joint_vel=10"),
+)
+"""Slower, and often without effort: the cart then meets its stops at the speeds that matter."""
+RESETS_ANT = ("--initial", "task", "--shares", "zero=0.5", "random=0.15", "held=0.15", "ou=0.1", "spline=0.1")
+"""From the task's own resets, half of them without effort: falls, and robots at rest."""
+FAST_ANT = ("--ranges", "root_lin_vel=3", "root_ang_vel=6", "root_height=0.3,0.9", "root_tilt=0.7")
+"""Upright and as fast as policies run and spin."""
+ANT_NETWORK = (
+    *("--model.width", "160", "--model.hidden", "224", "--model.kinks", "96"),
+    *("--optimiser.lr", "3e-3", "--regime-power", "0.5"),
+)
+"""Network of the Ant and its training."""
+
 DEMO = {
     "cartpole": Recipe(
         robot="cartpole",
         title="Cartpole",
-        collection=Collection(CARTPOLE, transitions=1_000_000),
-        training=Training(minutes=5.0),
+        collections=(Collection(CARTPOLE, transitions=1_500_000, steps=60, seed=8, options=QUIET_CARTPOLE),),
+        training=Training(minutes=4.5),
         evaluations=(Evaluation(CARTPOLE),),
         policies=(Policy(CARTPOLE, iterations=200, seconds=135.0),),
     ),
     "ant": Recipe(
         robot="ant",
         title="Ant",
-        collection=None,
+        collections=(),
         training=None,
         evaluations=(Evaluation(ANT_RUN, steps=500), Evaluation(ANT_RUN, "driven", steps=500)),
         policies=(Policy(ANT_RUN, iterations=150, seconds=300.0),),
@@ -126,16 +145,25 @@ REPRODUCE = {
     "cartpole": Recipe(
         robot="cartpole",
         title="Cartpole",
-        collection=Collection(CARTPOLE, transitions=4_000_000),
-        training=Training(minutes=120.0),
+        collections=(
+            Collection(CARTPOLE, transitions=1_500_000, steps=30, seed=7, options=FAST_CARTPOLE),
+            Collection(CARTPOLE, transitions=3_000_000, steps=60, seed=8, options=QUIET_CARTPOLE),
+        ),
+        training=Training(
+            minutes=40.0, options=("--model.kinks", "64", "--model.width", "112", "--model.hidden", "144")
+        ),
         evaluations=(Evaluation(CARTPOLE), Evaluation(CARTPOLE, "driven")),
         policies=(Policy(CARTPOLE, iterations=200, seeds=(0, 1, 2), physx_seeds=(0,)),),
     ),
     "ant": Recipe(
         robot="ant",
         title="Ant",
-        collection=Collection(ANT_RUN, transitions=4_000_000),
-        training=Training(minutes=240.0, options=("--preset", "small")),
+        collections=(
+            Collection(ANT_RUN, transitions=2_000_000, steps=150, num_envs=256, seed=31),
+            Collection(ANT_RUN, transitions=800_000, steps=200, seed=32, options=RESETS_ANT),
+            Collection(ANT_RUN, transitions=1_500_000, steps=80, seed=33, options=FAST_ANT),
+        ),
+        training=Training(minutes=60.0, options=ANT_NETWORK),
         evaluations=(Evaluation(ANT_RUN, steps=500), Evaluation(ANT_RUN, "driven", steps=500)),
         policies=(
             Policy(ANT_RUN, iterations=500, seeds=(0, 1, 2), physx_seeds=(0,), seconds=900.0),
@@ -153,16 +181,17 @@ def smoke(recipe: Recipe) -> Recipe:
     Args:
         recipe: The recipe.
     """
-    collection, training = recipe.collection, recipe.training
-    if collection is not None:
-        collection = replace(collection, transitions=12_800, num_envs=64, workers=1)
+    training = recipe.training
     if training is not None:
         training = Training(
             minutes=None, options=("--preset", "tiny", "--updates", "20", "--batch", "64", "--validations", "1")
         )
     return replace(
         recipe,
-        collection=collection,
+        collections=tuple(
+            replace(item, transitions=6_400, num_envs=64, steps=min(item.steps, 50), workers=1)
+            for item in recipe.collections
+        ),
         training=training,
         evaluations=tuple(replace(item, trajectories=16, steps=100) for item in recipe.evaluations),
         policies=tuple(

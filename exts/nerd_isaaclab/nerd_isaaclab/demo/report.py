@@ -98,8 +98,9 @@ def _head(results: Mapping[str, Any]) -> str:
         tiles.append((f"{training['minutes']:.1f} min", "training of the model"))
     tiles.append((f"{model['parameters']:,}", f"parameters ({model['network']})"))
     made = ""
-    if results["collection"] is not None:
-        made = f" that was trained on {results['collection']['report']['transitions']:,} steps of PhysX now"
+    if results["collections"]:
+        seen = sum(item["report"]["transitions"] for item in results["collections"])
+        made = f" that was trained on {seen:,} steps of PhysX"
     shown = "".join(f'<div class="tile"><b>{value}</b><span>{escape(text)}</span></div>' for value, text in tiles)
     return f"""<header><p class="eyebrow">Neural robot dynamics in Isaac Lab</p>
 <h1>{escape(results["title"])} <small>learned dynamics against PhysX</small></h1>

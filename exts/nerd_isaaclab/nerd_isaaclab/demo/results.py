@@ -38,7 +38,7 @@ def gather(
 
     predictor = checkpoint.load(model)
     config = checkpoint.read_config(model)
-    seeds: dict[str, Any] = {"collection": recipe.collection.seed} if recipe.collection else {}
+    seeds: dict[str, Any] = {"collection": [item.seed for item in recipe.collections]} if recipe.collections else {}
     seeds |= {"training": recipe.training.seed} if recipe.training else {}
     seeds |= {f"roll-outs ({item.protocol})": item.seed for item in recipe.evaluations}
     seeds |= {f"policies, {item.task}": list(item.seeds) for item in recipe.policies}
@@ -55,7 +55,7 @@ def gather(
             "control_dt": predictor.spec.control_dt,
             "made_by": config.provenance,
         },
-        "collection": found.get(story.COLLECT),
+        "collections": [found[story.collection_name(index)] for index in range(len(recipe.collections))],
         "training": found.get(story.TRAIN),
         "evaluations": [found[story.evaluation_name(item)] for item in recipe.evaluations],
         "policies": [_policy(policy, found, predictor.spec.control_dt) for policy in recipe.policies],

@@ -49,7 +49,7 @@ def run(
         step_cost: JSON of ``benchmarks/step_cost.py``, to be shown in the report.
     """
     if model is not None:
-        recipe = replace(recipe, collection=None, training=None)
+        recipe = replace(recipe, collections=(), training=None)
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     if step_cost is not None:
         results.read_step_cost(step_cost)  # a wrong file is better refused now than after all the work

@@ -21,8 +21,8 @@ from .commands import ENGINE_THREADS, Commands, network_threads
 from .phases import Phase, PhaseError
 from .recipes import Collection, Evaluation, Policy, Recipe, Training
 
-COLLECT, TRAIN = "collect", "train"
-"""Names of the phases that make the model."""
+TRAIN = "train"
+"""Name of the phase that makes the model."""
 
 COLLECT_RATE = 100_000.0
 """Control steps that two idle cores record in a second, roughly."""
@@ -37,8 +37,10 @@ def phases_of(recipe: Recipe, commands: Commands, model: str | None = None) -> l
         model: Model of a recipe that makes none; by default the shipped one of its robot.
     """
     phases = []
-    if recipe.collection is not None and recipe.training is not None:
-        phases += [_collect(recipe.collection, commands), _train(recipe.training, commands)]
+    if recipe.collections and recipe.training is not None:
+        names = tuple(collection_name(index) for index in range(len(recipe.collections)))
+        phases += [_collect(item, name, commands) for item, name in zip(recipe.collections, names, strict=True)]
+        phases.append(_train(recipe.training, names, commands))
         source = _Model(str(commands.out.absolute() / TRAIN / "best"), (TRAIN,))
     else:
         path = _given_model(recipe, model)
@@ -70,6 +72,11 @@ class _Model:
 def model_of(phases: list[Phase]) -> Path:
     """Directory of the model that the phases measure."""
     return Path(phases[-1].settings["model"]["path"])
+
+
+def collection_name(index: int) -> str:
+    """Name of the phase that collects the data with a number, from 0 on."""
+    return "collect" if index == 0 else f"collect-{index + 1}"
 
 
 def evaluation_name(item: Evaluation) -> str:
@@ -105,7 +112,7 @@ def _given_model(recipe: Recipe, model: str | None) -> Path:
         ) from error
 
 
-def _collect(item: Collection, commands: Commands) -> Phase:
+def _collect(item: Collection, name: str, commands: Commands) -> Phase:
     def run(folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
         data = folder / "data"
         words = ["--task", item.task, "--out", data, "--transitions", item.transitions, "--steps", item.steps]
@@ -116,7 +123,7 @@ def _collect(item: Collection, commands: Commands) -> Phase:
         return {"report": report, "commands": commands.said[first:]}
 
     return Phase(
-        COLLECT,
+        name,
         f"Collect {item.transitions:,} transitions",
         "PhysX plays random motions, which are all that the model will ever learn from.",
         8.0 + item.transitions / COLLECT_RATE,
@@ -125,17 +132,17 @@ def _collect(item: Collection, commands: Commands) -> Phase:
     )
 
 
-def _train(item: Training, commands: Commands) -> Phase:
+def _train(item: Training, collected: tuple[str, ...], commands: Commands) -> Phase:
     def run(folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
         from nerd_core import checkpoint
 
-        data = folder.parent / COLLECT / "data"
-        words: list[object] = [data, "--out", folder, "--seed", item.seed, *item.options]
+        data = [folder.parent / name / "data" for name in collected]
+        words: list[object] = [*data, "--out", folder, "--seed", item.seed, *item.options]
         if item.minutes is not None:
             words += ["--minutes", item.minutes]
         words.append("--resume" if (folder / "last").is_dir() else "--overwrite")
         first = len(commands.said)
-        commands.nerd("train", *words, threads=network_threads())
+        commands.nerd("train", *words, threads=item.threads)
         if not (folder / "best").is_dir():
             raise PhaseError(
                 "the training ended without a usable model: roll-outs left the finite numbers at every validation; "
@@ -157,7 +164,7 @@ def _train(item: Training, commands: Commands) -> Phase:
         8.0 + 60.0 * (item.minutes or 1.0),
         to_plain(item),
         run,
-        (COLLECT,),
+        collected,
     )
 
 
@@ -272,4 +279,4 @@ def _log_folder(folder: Path) -> Path:
     return found[-1].parent
 
 
-__all__ = ["evaluation_name", "learning_name", "model_of", "phases_of", "transfer_name"]
+__all__ = ["collection_name", "evaluation_name", "learning_name", "model_of", "phases_of", "transfer_name"]

@@ -32,6 +32,8 @@ from rich.table import Table
 
 from .. import checkpoint
 from ..data.dataset import TrajectoryDataset
+from ..data.sampler import WindowSampler
+from ..losses import ground_of
 from ..models import MlpCfg, ModelCfg, RecurrentCfg, ResidualMlpCfg, transformer_cfg
 from ..predictor import Predictor, PredictorCfg
 from ..serialization import from_plain
@@ -44,6 +46,9 @@ LOGS = "logs"
 DEFAULT_MINUTES = 5.0
 """Budget of a run for which none was given [min]."""
 
+CONTACT_SAMPLE = 100_000
+"""Transitions in which to look for contacts."""
+
 Preset = Literal["residual", "tiny", "small", "paper-192", "paper-384", "mlp", "gru", "lstm"]
 
 
@@ -51,8 +56,9 @@ Preset = Literal["residual", "tiny", "small", "paper-192", "paper-384", "mlp", "
 class Train:
     """What ``nerd train`` is told."""
 
-    data: tyro.conf.Positional[Path]
-    """Folder of a dataset. Its trajectories are split into training and validation by their hash."""
+    data: tyro.conf.Positional[tuple[Path, ...]]
+    """Folders of one or more datasets of a robot, to be mixed. Their trajectories are split into training and
+    validation by their hash."""
     out: Path
     """Folder of the run: checkpoints ``best`` and ``last``, logs."""
     preset: Preset = "residual"
@@ -85,8 +91,13 @@ def main(argv: list[str]) -> int:
     leads = os.environ.get("RANK", "0") == "0"
     if leads:
         prepare_folder(command)
-    data = TrajectoryDataset.open(
-        command.data, contacts=command.recorded_contacts, body_force=command.predictor.force_head
+    if not command.data:
+        raise TrainingError("got no dataset, expected at least one folder")
+    data = TrajectoryDataset.join(
+        [
+            TrajectoryDataset.open(path, contacts=command.recorded_contacts, body_force=command.predictor.force_head)
+            for path in command.data
+        ]
     )
     predictor = make_predictor(command, data).to(choose_device(command.device))
     parts = data.split("train"), data.split("valid")
@@ -185,13 +196,32 @@ def make_predictor(command: Train, data: TrajectoryDataset) -> Predictor:
     source = command.out / LAST if command.resume else command.start
     if source is None:
         torch.manual_seed(command.training.seed)
-        return Predictor(data.spec, command.predictor)
+        predictor = Predictor(data.spec, command.predictor)
+        can_say = predictor.needs_contacts and ("ground" in data.arrays or "contact_active" in data.arrays)
+        if can_say and not comes_near_ground(predictor, data):
+            print(f"no slot of '{data.spec.name}' ever comes near the ground in these data: the token leaves them out")
+            torch.manual_seed(command.training.seed)
+            predictor = Predictor(
+                data.spec, replace(command.predictor, token=replace(command.predictor.token, contacts=False))
+            )
+        return predictor
     predictor = checkpoint.load(source, expected_spec=data.spec)
     if predictor.cfg != command.predictor:
         raise TrainingError(
             f"the model of '{source}' has other settings than asked for: its network is given, leave those options out"
         )
     return predictor
+
+
+def comes_near_ground(predictor: Predictor, data: TrajectoryDataset) -> bool:
+    """Whether any contact slot is active in a sample of the data. A robot above the ground needs no contacts: they
+    would be most of its token, all zero.
+    """
+    batch = next(WindowSampler(data, 1, min(CONTACT_SAMPLE, data.transitions)))
+    contacts = batch.contacts
+    if contacts is None:
+        contacts = predictor.contacts(batch.state, ground_of(batch))
+    return contacts is None or bool(contacts.active.any())
 
 
 def choose_device(name: str) -> torch.device:

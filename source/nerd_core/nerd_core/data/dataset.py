@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -192,6 +192,39 @@ class TrajectoryDataset:
         arrays["finite"] = finite_trajectories(batch).view(np.uint8)
         tensors = {key: torch.from_numpy(value) for key, value in arrays.items()}
         return cls(spec, tensors, trajectory_keys(name, 0, batch.count))
+
+    @classmethod
+    def join(cls, parts: Sequence[TrajectoryDataset]) -> TrajectoryDataset:
+        """All trajectories of several datasets of one robot, in memory.
+
+        Args:
+            parts: Whole datasets, not views of some of their trajectories.
+        """
+        first = parts[0]
+        if len(parts) == 1:
+            return first
+        for part in parts[1:]:
+            require_same_spec(part.spec, first.spec, "the datasets to join")
+            if part.arrays.keys() != first.arrays.keys():
+                raise DataError(
+                    f"got datasets to join with {sorted(part.arrays)} and {sorted(first.arrays)}, expected the same "
+                    "fields: collect them with the same --contacts and --ground"
+                )
+        joined = object.__new__(cls)
+        joined.spec = first.spec
+        joined.arrays = {name: torch.cat([part.arrays[name] for part in parts]) for name in first.arrays}
+        rows = np.cumsum([0, *(len(part.arrays["state"]) for part in parts)])
+        counts = np.cumsum([0, *(len(part) + part.excluded for part in parts)])
+        joined.length = np.concatenate([part.length for part in parts])
+        joined.first_row = np.concatenate([part.first_row + row for part, row in zip(parts, rows, strict=False)])
+        joined.number = np.concatenate([part.number + count for part, count in zip(parts, counts, strict=False)])
+        # Shards of different datasets have the same names: their trajectories shall not be split alike.
+        joined.key = np.concatenate([mix(part.key + np.uint64(index)) for index, part in enumerate(parts)])
+        joined.excluded = sum(part.excluded for part in parts)
+        joined.meta = tuple(meta for part in parts for meta in part.meta)
+        joined.complete = all(part.complete for part in parts)
+        joined.dataset_hash = hashlib.sha256("".join(part.dataset_hash for part in parts).encode()).hexdigest()
+        return joined
 
     # -- views -------------------------------------------------------------------------------------------------
 

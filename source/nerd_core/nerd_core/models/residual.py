@@ -3,8 +3,9 @@
 
 """Gated residual perceptron over one token or a few, for dynamics without memory.
 
-A block adds ``C (silu(A x) * B x)`` to its input. Products of two linear maps are what equations of motion are full of
-(velocities times velocities, forces times cosines). What that is worth is in the laboratory notebook. Nothing is
+A block adds ``C (silu(A x) * B x)`` to its input, and if asked to rectified features ``relu(D x)`` beside the products.
+Products of two linear maps are what equations of motion are full of (velocities times velocities, forces times
+cosines), rectifiers are what stops and contacts are. What both are worth is in the laboratory notebook. Nothing is
 normalised inside: a robot's accelerations grow with its inputs.
 """
 
@@ -32,35 +33,43 @@ class ResidualMlpCfg:
     """Features that the blocks pass on."""
     hidden: int = 128
     """Features inside a block."""
+    kinks: int = 0
+    """Rectified features inside a block, beside the products. A smooth network needs large weights for a kink as sharp
+    as that of a hard stop or contact; a rectifier has it."""
     layers: int = 3
     """Number of blocks."""
     window: int = 1
     """Tokens that the network sees, joined, the newest last; zeros stand for those before the beginning."""
 
     def __post_init__(self):
-        if min(self.width, self.hidden, self.layers, self.window) < 1:
+        if min(self.width, self.hidden, self.layers, self.window) < 1 or self.kinks < 0:
             raise ValueError(f"got {self}, expected positive sizes")
 
 
 class GatedBlock(nn.Module):
     """Adds a product of two linear maps of the input, one of them through SiLU."""
 
-    def __init__(self, width: int, hidden: int, members: int):
+    def __init__(self, width: int, hidden: int, kinks: int, members: int):
         """Makes the weights.
 
         Args:
             width: Features in and out.
             hidden: Features of the product.
+            kinks: Rectified features.
             members: Number of sets of weights.
         """
         super().__init__()
         self.gate = Linear(width, hidden, members=members)
         self.value = Linear(width, hidden, members=members)
-        self.out = Linear(hidden, width, members=members)
+        self.kink = Linear(width, kinks, members=members) if kinks else None
+        self.out = Linear(hidden + kinks, width, members=members)
 
     def forward(self, x: Tensor) -> Tensor:
         """Features of shape (E, ..., width), in and out."""
-        return x + self.out(functional.silu(self.gate(x)) * self.value(x))
+        inside = functional.silu(self.gate(x)) * self.value(x)
+        if self.kink is not None:
+            inside = torch.cat((inside, self.kink(x).relu()), -1)
+        return x + self.out(inside)
 
 
 class ResidualMlp(SequenceModel):
@@ -79,7 +88,8 @@ class ResidualMlp(SequenceModel):
         self.cfg = cfg
         self.embed = Linear(in_dim * cfg.window, cfg.width, members=members)
         self.blocks = cast(
-            "list[GatedBlock]", nn.ModuleList(GatedBlock(cfg.width, cfg.hidden, members) for _ in range(cfg.layers))
+            "list[GatedBlock]",
+            nn.ModuleList(GatedBlock(cfg.width, cfg.hidden, cfg.kinks, members) for _ in range(cfg.layers)),
         )
         self.head = Linear(cfg.width, sum(out_dims), members=members)
         nn.init.zeros_(self.head.weight)

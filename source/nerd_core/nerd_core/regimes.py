@@ -1,0 +1,89 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Kinds of motion that a solver treats apart: free, touching the ground, at a stop.
+
+An impact changes velocities a hundred times as much as free motion does in the same time, and its error is as much
+larger. In one mean over all transitions impacts are all that counts, and free motion, which is most of what a robot
+does, stays as inaccurate as they are. So losses take a mean within each regime.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from .contacts import Contacts
+from .spec import RobotSpec
+from .tokens import stop_band
+
+TOUCHING = 0.01
+"""Gap between a slot and the ground below which they may touch within a control step [m]."""
+
+ARRIVING, RESTING = 0.25, 0.01
+"""Shares of the band before a stop (see :data:`nerd_core.tokens.STOP_BAND`) in which a joint may meet the stop, and in
+which it leans on it already."""
+
+
+class Regimes(nn.Module):
+    """Tells regimes apart. Has no parameters."""
+
+    count: int
+    """Number of regimes."""
+    _low: Tensor
+    _high: Tensor
+    _band: Tensor
+    _radius: Tensor
+
+    def __init__(self, spec: RobotSpec, touching: tuple[int, ...] = (1, 2, 3)):
+        """Looks for what the robot can meet.
+
+        Args:
+            spec: The robot.
+            touching: Numbers of touching slots from which on a new regime begins, rising.
+        """
+        super().__init__()
+        self.spec = spec
+        self._steps = touching if spec.slots else ()
+        ends = [(-math.inf, math.inf) if joint.wraps else (joint.lower, joint.upper) for joint in spec.joints]
+        self._stops = 3 if any(math.isfinite(end) for pair in ends for end in pair) else 1
+        self.count = self._stops * (1 + len(self._steps))
+        self.register_buffer("_low", torch.tensor([low for low, _ in ends]), persistent=False)
+        self.register_buffer("_high", torch.tensor([high for _, high in ends]), persistent=False)
+        self.register_buffer("_band", torch.tensor([stop_band(joint) for joint in spec.joints]), persistent=False)
+        self.register_buffer("_radius", torch.tensor([slot.radius for slot in spec.slots]), persistent=False)
+
+    def forward(self, state: Tensor, contacts: Contacts | None) -> Tensor:
+        """Number of the regime that each state is in.
+
+        Args:
+            state: States, shape (..., S).
+            contacts: Contacts of the states with the same leading dimensions; None counts as touching nothing.
+
+        Returns:
+            Shape (...,), long, from 0 for free motion to :attr:`count` - 1.
+        """
+        at = self.spec.state
+        regime = torch.zeros(state.shape[:-1], dtype=torch.long, device=state.device)
+        if self._steps and contacts is not None:
+            near = contacts.active & (contacts.distance - self._radius < TOUCHING)
+            touching = near.sum(-1)
+            for least in self._steps:
+                regime += touching >= least
+        if self._stops > 1:
+            now = state[..., at.joint_pos]
+            after = now + self.spec.control_dt * state[..., at.joint_vel]
+            resting = self._near(now, RESTING)
+            arriving = self._near(now, ARRIVING) | self._near(after, ARRIVING)
+            regime = regime * 3 + torch.where(resting, 2, arriving.long())
+        return regime
+
+    def _near(self, joint_pos: Tensor, share: float) -> Tensor:
+        """Whether any joint is beyond a share of the band before one of its stops."""
+        margin = share * self._band
+        return ((joint_pos < self._low + margin) | (joint_pos > self._high - margin)).any(-1)
+
+
+__all__ = ["Regimes"]

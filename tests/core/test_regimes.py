@@ -1,0 +1,92 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Regimes of motion, and the loss that takes its means within them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from nerd_core.contacts import ContactModel
+from nerd_core.data.dataset import TrajectoryDataset
+from nerd_core.data.sampler import WindowSampler
+from nerd_core.grounds import PlaneGround
+from nerd_core.losses import one_step_loss
+from nerd_core.models import ResidualMlpCfg
+from nerd_core.predictor import Predictor, PredictorCfg
+from nerd_core.regimes import Regimes
+from nerd_core.tokens import TokenCfg
+from support.robots import ant, cartpole
+
+
+@pytest.mark.parametrize(
+    ("position", "velocity", "regime"),
+    [(0.0, 5.0, 0), (3.9, 0.0, 0), (3.9, 12.0, 1), (-3.95, 0.0, 1), (-3.9, -12.0, 1), (4.0, 0.0, 2), (-4.1, 9.0, 2)],
+)
+def test_a_cart_is_free_arrives_or_leans(position, velocity, regime):
+    """A cart is free away from its stops, arrives when it is or will be near one, and leans on one when it is there."""
+    regimes = Regimes(cartpole())
+    assert regimes.count == 3
+    state = torch.tensor([position, 0.3, velocity, 0.0])
+    assert int(regimes(state, None)) == regime
+
+
+def test_touching_slots_are_counted():
+    """An Ant high above a plane is free of it; on the plane it is in a regime by the number of slots that touch."""
+    spec = ant()
+    regimes, contacts = Regimes(spec), ContactModel(spec)
+    state = torch.zeros(2, spec.state.dim)
+    state[:, spec.state.root_quat] = torch.tensor([0.0, 0.0, 0.0, 1.0])
+    state[:, spec.state.joint_pos] = torch.tensor([0.5 * (j.lower + j.upper) for j in spec.joints])
+    state[:, 2] = torch.tensor([5.0, 0.2])
+    found = contacts(state, PlaneGround.from_vector(torch.tensor([0.0, 0.0, 1.0, 0.0]).expand(2, 4)))
+    high, low = regimes(state, found).tolist()
+    assert high == 0 and low > 0 and low % 3 == 0 and regimes.count == 4 * 3
+
+
+def _batch(share_at_stop: float):
+    generator = torch.Generator().manual_seed(0)
+    count = 512
+    state = torch.rand(count, 2, 4, generator=generator) - 0.5
+    stopped = torch.arange(count) < share_at_stop * count
+    state[stopped, :, 0] += 4.5
+    data = TrajectoryDataset.from_tensors(cartpole(), state, torch.zeros(count, 1, 2))
+    return next(WindowSampler(data, 1, count, 0)), stopped
+
+
+@pytest.mark.parametrize("power", [0.0, 1.0])
+def test_the_weight_of_what_is_rare(power):
+    """With impacts whose errors are a thousand times as large, free transitions pull at the loss more than ten times as
+    hard as in one mean over everything.
+    """
+    torch.manual_seed(0)
+    predictor = Predictor(
+        cartpole(), PredictorCfg(model=ResidualMlpCfg(width=8, hidden=8), token=TokenCfg(limits=True, contacts=False))
+    )
+    batch, _ = _batch(0.25)
+    at_stop = batch.state[:, 0, 0] > 3.0
+    batch.state[at_stop, 1, 2:] += 1.0e3
+    regimes = Regimes(predictor.spec)
+
+    def pull(loss, batch_control):
+        return torch.autograd.grad(loss, batch_control)[0][~at_stop].norm()
+
+    control = batch.control.requires_grad_(True)
+    torch.nn.init.normal_(predictor.model.head.weight)
+    apart = pull(one_step_loss(predictor, batch, None, regimes, power), control)
+    together = pull(one_step_loss(predictor, batch), control)
+    assert float(apart) > 10.0 * float(together)
+
+
+def test_one_regime_is_one_mean():
+    """When all transitions are free, the means within regimes are the mean over everything."""
+    torch.manual_seed(0)
+    predictor = Predictor(cartpole(), PredictorCfg(model=ResidualMlpCfg(), token=TokenCfg(contacts=False)))
+    batch, _ = _batch(0.0)
+    regimes = Regimes(predictor.spec)
+    with torch.no_grad():
+        apart, together = one_step_loss(predictor, batch, None, regimes), one_step_loss(predictor, batch)
+    assert math.isclose(float(apart), float(together), rel_tol=1e-5)
