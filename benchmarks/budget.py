@@ -1,0 +1,236 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Measure what accuracy on Cartpole costs: in minutes, in transitions, and without each of the choices of the recipe.
+
+    python benchmarks/budget.py --work runs/budget --json docs/evidence/budget.json --plot docs/images/budget.png
+    python benchmarks/budget.py --work runs/budget --only "2 minutes" "one mean over everything"
+
+Every row trains one model on one thread and rolls it out on the same held-out passive trajectories of PhysX. Data and
+finished rows are kept in the work folder, so an interrupted study goes on. Rows differ from the base in the named
+choice alone. Minutes are those of the clock, so at most one other job may run, and that on another core.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+TASK = "NeRD-Cartpole"
+BASE_MINUTES = 2.0
+HORIZONS = (100, 500, 1000)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Measure what accuracy on Cartpole costs."""
+
+    work: Path = Path("runs/budget")
+    """Folder for data and finished rows."""
+    json: Path | None = None
+    """File for all numbers."""
+    plot: Path | None = None
+    """Picture of error against minutes and transitions."""
+    only: tuple[str, ...] = ()
+    """Rows to run; all by default."""
+    row: str | None = None
+    """Used by the program itself: row to run in this process."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One training."""
+
+    group: str
+    """Part of the study."""
+    name: str
+    """What differs from the base."""
+    minutes: float = BASE_MINUTES
+    """Budget [min]."""
+    transitions: int | None = None
+    """How many of the transitions are used; all by default."""
+    data: str = "mixed"
+    """Which data set."""
+    changes: dict[str, Any] = field(default_factory=dict)
+    """Changes of model, token and training."""
+
+
+DATA = {
+    "mixed": (
+        *("--transitions", "1500000", "--steps", "60", "--seed", "8"),
+        *("--shares", "zero=0.4", "random=0.2", "held=0.15", "ou=0.15", "spline=0.1"),
+        *("--ranges", "slide=4.0", "slide_vel=3.0", "joint_vel=10"),
+    ),
+    "published": ("--transitions", "1500000", "--steps", "100", "--seed", "9", "--shares", "random=1"),
+}
+"""Data sets: words for ``nerd generate``. The second has the published ranges, lengths and efforts."""
+
+ROWS = (
+    *(Row("minutes", f"{minutes:g} minutes", minutes=minutes) for minutes in (0.5, 1.0, 2.0, 4.0)),
+    *(Row("transitions", f"{count:,} transitions", transitions=count) for count in (30_000, 100_000, 300_000)),
+    Row("choices", "one mean over everything", changes={"regimes": False}),
+    Row("choices", "weight by share of the data", changes={"regime_power": 1.0}),
+    Row("choices", "stops not seen", changes={"limits": False}),
+    Row("choices", "no rectifiers", changes={"kinks": 0}),
+    Row("choices", "plain perceptron 3 x 160", changes={"model": "mlp"}),
+    Row("choices", "transformer 'tiny', window 10", changes={"model": "tiny"}),
+    Row("choices", "window 3", changes={"window": 3}),
+    Row("choices", "width 48", changes={"width": 48, "hidden": 64, "kinks": 32}),
+    Row("choices", "width 192", changes={"width": 192, "hidden": 256, "kinks": 128}),
+    Row("choices", "AdamW", changes={"optimiser": "adamw", "lr": 1.0e-3}),
+    Row("choices", "roll-outs of 8 steps in the second half", changes={"rollout": 8}),
+    Row("choices", "whole differences of positions", changes={"integration": "none"}),
+    Row("choices", "published ranges and efforts", data="published"),
+)
+
+
+def main() -> None:
+    """Runs what is missing, prints the table, writes numbers and picture."""
+    options = tyro.cli(Options, description=__doc__)
+    if options.row is not None:
+        run(next(row for row in ROWS if row.name == options.row), options.work)
+        return
+    for name, words in DATA.items():
+        generate(options.work / name, *words)
+    generate(
+        options.work / "held-out",
+        *("--transitions", "512000", "--steps", "1000", "--seed", "500", "--initial", "task", "--shares", "zero=1"),
+    )
+    rows = [row for row in ROWS if not options.only or row.name in options.only]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    for row in rows:
+        if not place(options.work, row).exists():
+            command = [sys.executable, __file__, "--work", str(options.work), "--row", row.name]
+            subprocess.run(command, env=environment, check=True)
+        show(json.loads(place(options.work, row).read_text(encoding="utf-8")))
+    done = [json.loads(place(options.work, row).read_text(encoding="utf-8")) for row in rows]
+    if options.json is not None:
+        from nerd_core.provenance import describe_run
+
+        options.json.write_text(json.dumps({"rows": done, **describe_run()}, indent=1) + "\n", encoding="utf-8")
+    if options.plot is not None:
+        draw(done, options.plot)
+
+
+def place(work: Path, row: Row) -> Path:
+    """Where a finished row is kept."""
+    return work / f"{''.join(c if c.isalnum() else '-' for c in row.name)}.json"
+
+
+def generate(folder: Path, *words: str) -> None:
+    """Collects a data set, unless it is there."""
+    if (folder / "report.json").exists():
+        return
+    command = [sys.executable, "-m", "nerd_core", "generate", "--task", TASK, "--out", str(folder), *words]
+    subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, check=True)
+
+
+def run(row: Row, work: Path) -> None:
+    """Trains and measures one row."""
+    import numpy as np
+    import torch
+
+    from nerd_core.cli.train import preset_settings
+    from nerd_core.data.dataset import TrajectoryDataset
+    from nerd_core.frames import ChangeCfg
+    from nerd_core.metrics import open_loop
+    from nerd_core.models import MlpCfg, ResidualMlpCfg
+    from nerd_core.predictor import Predictor
+    from nerd_core.training import RolloutCfg, train
+
+    torch.manual_seed(0)
+    change = dict(row.changes)
+    kind = change.pop("model", "residual")
+    predictor_cfg, training = preset_settings(kind)
+    model = predictor_cfg.model
+    if kind == "residual":
+        shape = {"kinks": 64} | {
+            key: change.pop(key) for key in ("width", "hidden", "kinks", "window") if key in change
+        }
+        model = ResidualMlpCfg(**shape)
+        training = replace(training, length=model.window)
+    elif kind == "mlp":
+        model = MlpCfg(hidden=(160, 160, 160))
+    token = replace(predictor_cfg.token, contacts=False, limits=change.pop("limits", True))
+    predictor_cfg = replace(
+        predictor_cfg, model=model, token=token, change=ChangeCfg(integration=change.pop("integration", "trapezoid"))
+    )
+    if "optimiser" in change:
+        optimiser = replace(training.optimiser, kind=change.pop("optimiser"), lr=change.pop("lr"))
+        training = replace(training, optimiser=optimiser)
+    if "rollout" in change:
+        training = replace(training, rollout=RolloutCfg(steps=change.pop("rollout")))
+    training = replace(training, minutes=row.minutes, updates=None, **change)
+
+    data = TrajectoryDataset.open(work / row.data).split("train")
+    if row.transitions is not None:
+        data = data.select(np.cumsum(data.length) <= row.transitions)
+    predictor = Predictor(data.spec, predictor_cfg)
+    result = train(predictor, data, None, training, quiet=True)
+    held_out = TrajectoryDataset.open(work / "held-out", spec=data.spec)
+    table = open_loop(predictor, held_out, max(HORIZONS), 512).table(HORIZONS)
+    found = {
+        "group": row.group,
+        "name": row.name,
+        "minutes": row.minutes,
+        "transitions": data.transitions,
+        "updates": result.updates,
+        "parameters": sum(param.numel() for param in predictor.parameters()),
+        "errors": {
+            horizon: {name: values[name] for name in ("joint_m", "joint_rad")} for horizon, values in table.items()
+        },
+    }
+    place(work, row).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+def show(found: dict[str, Any]) -> None:
+    """Prints a row as a line of a table."""
+    cells = [f"{values['joint_m']:.2g} / {values['joint_rad']:.2g}" for values in found["errors"].values()]
+    print(f"| {found['name']} | {found['transitions']:,} | {found['updates']:,} | {' | '.join(cells)} |", flush=True)
+
+
+def draw(done: list[dict[str, Any]], path: Path) -> None:
+    """Draws errors against minutes and transitions."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(8.4, 3.3), sharey=True)
+    base = next((row for row in done if row["group"] == "minutes" and row["minutes"] == BASE_MINUTES), None)
+    for axis, group, label in ((axes[0], "minutes", "minutes of training"), (axes[1], "transitions", "transitions")):
+        rows = [row for row in done if row["group"] == group]
+        if group == "transitions" and base is not None:
+            rows.append(base)
+        rows.sort(key=lambda row: row[group])
+        for horizon, colour in zip(HORIZONS, ("#1f5fa8", "#c2571a", "#3a7d44"), strict=True):
+            for quantity, style in (("joint_m", "-"), ("joint_rad", "--")):
+                values = [row["errors"][str(horizon)][quantity] for row in rows]
+                unit = "cart [m]" if quantity == "joint_m" else "pole [rad]"
+                axis.plot(
+                    [row[group] for row in rows],
+                    values,
+                    style,
+                    marker="o",
+                    ms=3,
+                    color=colour,
+                    label=f"{horizon} steps, {unit}",
+                )
+        axis.set(xscale="log", yscale="log", xlabel=label)
+        axis.grid(alpha=0.3, which="both", linewidth=0.4)
+    axes[0].set_ylabel("mean error up to the horizon")
+    axes[1].legend(frameon=False, fontsize=7)
+    figure.tight_layout()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+
+
+if __name__ == "__main__":
+    main()
