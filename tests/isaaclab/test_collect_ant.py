@@ -39,6 +39,23 @@ def collected(env, tmp_path_factory):
     return folder / "shard-000", report, collector._probe
 
 
+def test_what_only_reports_does_not_make_another_robot(env):
+    """A task without contact sensors has the same robot: the schema that asks the engine to report contacts does not
+    count in the hash of the asset, so that one model serves Isaac Lab's own Ant tasks too.
+    """
+    from pxr import Usd
+
+    from nerd_isaaclab.physics.robot_description import _asset_hash, _first_prim_path
+
+    stage, root = env.sim.stage, _first_prim_path(env.robot)
+    copy = Usd.Stage.Open(stage.Flatten(False))
+    reporting = [prim for prim in copy.Traverse() if "PhysxContactReportAPI" in prim.GetAppliedSchemas()]
+    assert reporting
+    for prim in reporting:
+        prim.RemoveAppliedSchema("PhysxContactReportAPI")
+    assert _asset_hash(copy, root) == _asset_hash(stage, root) == env.robot_spec.asset_hash
+
+
 def test_solver_and_geometry_see_the_same_contacts(collected):
     """At least 99 % of the solver's contacts are within 5 mm of a slot, and of the touching slots within 5 mm of a
     contact; gaps differ by less than a tenth of a millimetre; the feet touch the ground in such a run.

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 CONTROL_KINDS: tuple[ControlKind, ...] = ("effort", "position", "velocity")
 """Kinds of control channels, in the order in which they stand in a specification made here."""
 
+REPORTING_SCHEMAS = ("PhysxContactReportAPI",)
+"""Schemas that change what the engine tells and not what it does: a task with contact sensors has the same robot as one
+without."""
+
 KINEMATICS_TOLERANCE = 2.0e-3
 """Largest distance between a link's position by the specification and by the engine [m]."""
 
@@ -292,7 +296,8 @@ def _asset_hash(stage: Usd.Stage, root_path: str) -> str:
     for prim in copy.Traverse():
         if prim.GetPath() == Sdf.Path("/Robot"):
             continue
-        digest.update(f"{prim.GetPath()} {prim.GetTypeName()} {prim.GetAppliedSchemas()}\n".encode())
+        schemas = [schema for schema in prim.GetAppliedSchemas() if schema not in REPORTING_SCHEMAS]
+        digest.update(f"{prim.GetPath()} {prim.GetTypeName()} {schemas}\n".encode())
         for attribute in sorted(prim.GetAuthoredAttributes(), key=lambda a: a.GetName()):
             if attribute.GetNamespace().split(":")[0] in ("physics", "physxJoint", "drive", "xformOp", "physxLimit"):
                 digest.update(f"  {attribute.GetName()} {attribute.Get()}\n".encode())
