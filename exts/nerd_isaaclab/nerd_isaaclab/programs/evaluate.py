@@ -5,7 +5,7 @@
 
 .. code-block:: bash
 
-    nerd evaluate --model runs/cartpole/best --task NeRD-Cartpole --protocol passive
+    nerd evaluate --model cartpole --protocol passive
     nerd evaluate --model runs/ant/best --task NeRD-Ant-Run --protocol driven --steps 500 --json ant.json --plot ant.png
 
 Errors are those of the paper: means over all steps up to the horizon and over all trajectories. The roll-outs are
@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -31,6 +31,9 @@ from . import generate
 SEED = 500
 """Seed of the roll-outs, as published; training data have others."""
 
+TASKS = {"cartpole": "NeRD-Cartpole", "ant_instanceable": "NeRD-Ant-Run", "double_pendulum": "NeRD-Double-Pendulum"}
+"""Task of each robot for which none is named, by the name in its specification."""
+
 SHARES = {"passive": {"zero": 1.0}, "driven": {"random": 1.0}}
 """Excitation of each protocol."""
 
@@ -41,8 +44,9 @@ class Evaluate:
 
     model: str
     """Directory of the model, or the name of a shipped one."""
-    task: str
-    """Task whose solver is the truth and whose resets are the first states."""
+    task: str | None = None
+    """Task whose solver is the truth and whose resets are the first states; by default that of this package for the
+    model's robot."""
     protocol: Literal["passive", "driven"] = "passive"
     """``passive``: no effort. ``driven``: controls drawn anew at each step over their whole range."""
     initial: Literal["task", "wide"] = "task"
@@ -79,6 +83,7 @@ def main(argv: list[str]) -> int:
     from nerd_core import checkpoint
 
     predictor = checkpoint.load(find_model(args.model)).eval()
+    args = replace(args, task=args.task or default_task(predictor.spec.name))
     with tempfile.TemporaryDirectory() as scratch:
         folder = args.data or Path(scratch)
         code = generate.main(_collection(args, folder))
@@ -92,6 +97,18 @@ def main(argv: list[str]) -> int:
     if args.plot is not None:
         draw(result, args.plot)
     return 0
+
+
+def default_task(robot: str) -> str:
+    """The task of this package that is about a robot.
+
+    Args:
+        robot: Name of the robot in its specification.
+    """
+    if robot not in TASKS:
+        known = ", ".join(f"{name} ({task})" for name, task in TASKS.items())
+        raise ValueError(f"got a model of '{robot}' and no task, expected --task: only {known} have a default")
+    return TASKS[robot]
 
 
 def evaluate(args: Evaluate, predictor, folder: Path) -> dict:
