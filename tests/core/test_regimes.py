@@ -44,7 +44,28 @@ def test_touching_slots_are_counted():
     state[:, 2] = torch.tensor([5.0, 0.2])
     found = contacts(state, PlaneGround.from_vector(torch.tensor([0.0, 0.0, 1.0, 0.0]).expand(2, 4)))
     high, low = regimes(state, found).tolist()
-    assert high == 0 and low > 0 and low % 3 == 0 and regimes.count == 4 * 3
+    assert high == 0 and low > 0 and low % 3 == 0 and regimes.count == (1 + 3 * 3) * 3
+
+
+@pytest.mark.parametrize(("speed", "steps"), [(0.001, 0), (0.05, 1), (0.5, 2)])
+def test_rest_is_told_from_motion(speed, steps):
+    """In contact, a robot at rest, a slow and a moving one are in three neighbouring regimes, whichever velocity it is;
+    in the air speed does not matter.
+    """
+    spec = ant()
+    regimes, contacts = Regimes(spec), ContactModel(spec)
+    at = spec.state
+    state = torch.zeros(4, at.dim)
+    state[:, at.root_quat] = torch.tensor([0.0, 0.0, 0.0, 1.0])
+    state[:, at.joint_pos] = torch.tensor([0.5 * (j.lower + j.upper) for j in spec.joints])
+    state[:, 2] = 0.2
+    still = int(regimes(state, found := contacts(state, PlaneGround.flat()))[0])
+    state[1, at.root_lin_vel] = speed
+    state[2, at.root_ang_vel] = speed / 0.3
+    state[3, at.joint_vel] = speed / 0.3
+    assert ((regimes(state, found)[1:] - still) == 3 * steps).all()
+    state[:, 2] = 5.0
+    assert not regimes(state, contacts(state, PlaneGround.flat())).any()
 
 
 def _batch(share_at_stop: float):

@@ -14,10 +14,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nerd_core.contacts import ContactModel
-from nerd_core.frames import ChangeCfg, ChangeCodec, quat_normalize, quat_rotate, to_env_frame, to_world_frame
+from nerd_core.frames import (
+    ChangeCfg,
+    ChangeCodec,
+    quat_from_rotvec,
+    quat_mul,
+    quat_normalize,
+    quat_rotate,
+    to_env_frame,
+    to_world_frame,
+)
 from nerd_core.grounds import PlaneGround
 from nerd_core.spec import ContactSlot
-from nerd_core.tokens import TokenCfg, Tokenizer
+from nerd_core.tokens import GAP_BAND, TokenCfg, Tokenizer
 from support.robots import ant, cartpole, move_state, random_state, random_tree, yaw
 
 
@@ -106,12 +115,12 @@ def test_wrapping_joints_are_seen_on_the_circle():
 
 
 @settings(deadline=None, max_examples=20)
-@given(seed=st.integers(0, 10_000), angle=st.floats(-math.pi, math.pi))
-def test_tokens_do_not_depend_on_yaw_and_place(seed, angle):
+@given(seed=st.integers(0, 10_000), angle=st.floats(-math.pi, math.pi), motion=st.booleans())
+def test_tokens_do_not_depend_on_yaw_and_place(seed, angle, motion):
     """Turning the scene about the vertical and shifting it, ground included, leaves every token alone."""
     spec, state, control = near_ground(16, seed)
     shift = torch.randn(3, generator=torch.Generator().manual_seed(seed))
-    contact_model, tokenizer = ContactModel(spec), Tokenizer(spec)
+    contact_model, tokenizer = ContactModel(spec), Tokenizer(spec, TokenCfg(contact_motion=motion))
     token = tokenizer(state, control, contact_model(state, PlaneGround.flat()))
     moved = move_state(spec, state, yaw(angle), shift)
     contacts = contact_model(moved, PlaneGround.flat(float(shift[2])))
@@ -119,13 +128,13 @@ def test_tokens_do_not_depend_on_yaw_and_place(seed, angle):
 
 
 @settings(deadline=None, max_examples=20)
-@given(seed=st.integers(0, 10_000), rotation=st.sampled_from(["rotvec", "quaternion"]))
-def test_prediction_moves_with_the_scene(seed, rotation):
+@given(seed=st.integers(0, 10_000), rotation=st.sampled_from(["rotvec", "quaternion"]), motion=st.booleans())
+def test_prediction_moves_with_the_scene(seed, rotation, motion):
     """Under any rigid motion of robot, ground and gravity the token stays and the prediction moves along."""
     spec, state, control = near_ground(16, seed)
     generator = torch.Generator().manual_seed(seed)
     turn, shift = quat_normalize(torch.randn(4, generator=generator)), torch.randn(3, generator=generator)
-    contact_model, tokenizer = ContactModel(spec), Tokenizer(spec)
+    contact_model, tokenizer = ContactModel(spec), Tokenizer(spec, TokenCfg(contact_motion=motion))
     codec = ChangeCodec(spec, ChangeCfg(rotation=rotation))
     # Any function of the token will do as a model.
     weights = 0.01 * torch.randn(tokenizer.dim, codec.dim, generator=generator)
@@ -155,16 +164,19 @@ def test_far_environment_gives_the_same_tokens():
     assert torch.equal(*tokens)
 
 
-def test_mask_marks_what_is_undefined():
-    """The mask is False for exactly the features of slots that are far away."""
+@pytest.mark.parametrize("motion", [False, True])
+def test_mask_marks_what_is_undefined(motion):
+    """The mask is False for exactly the features of slots that are far away, which are zero."""
     spec, state, control = near_ground(16, 2)
-    tokenizer = Tokenizer(spec)
+    tokenizer = Tokenizer(spec, TokenCfg(contact_motion=motion))
     contacts = ContactModel(spec)(state, PlaneGround.flat())
     mask = tokenizer.mask(contacts)
     assert mask is not None and mask.shape == tokenizer(state, control, contacts).shape
     part = {name: mask[:, where] for name, where in tokenizer.slices.items()}
-    assert torch.equal(part.pop("contact_distance"), contacts.active)
-    for name in ("contact_normal", "contact_point"):
+    assert not tokenizer(state, control, contacts)[~mask].any()
+    for name in ("contact_distance", *(("contact_gap", "contact_gap_next") if motion else ())):
+        assert torch.equal(part.pop(name), contacts.active)
+    for name in ("contact_normal", "contact_point", *(("contact_motion",) if motion else ())):
         assert torch.equal(part.pop(name).view(16, 25, 3), contacts.active.unsqueeze(-1).expand(16, 25, 3))
     assert all(bool(value.all()) for value in part.values())
     assert torch.equal(
@@ -182,10 +194,36 @@ def test_contacts_are_required_or_switched_off():
     assert blind(state, control).shape == (2, blind.dim) and blind.mask(None) is None
 
 
-def test_leading_dimensions_and_gradients():
+@settings(deadline=None, max_examples=20)
+@given(seed=st.integers(0, 10_000))
+def test_contact_motion_is_where_slots_go(seed):
+    """What a slot says of its motion is where the kinematics put it after a step at the present velocities, in the
+    root's frame; its gaps are those to the ground now and then, as far as the band reaches.
+    """
+    spec, state, control = near_ground(16, seed)
+    contact_model, tokenizer = ContactModel(spec), Tokenizer(spec, TokenCfg(contact_motion=True))
+    contacts = contact_model(state, PlaneGround.flat())
+    part = {name: tokenizer(state, control, contacts)[:, where] for name, where in tokenizer.slices.items()}
+    at, dt = spec.state, spec.control_dt
+    later = state.clone()
+    later[:, at.root_pos] += dt * state[:, at.root_lin_vel]
+    turn = quat_from_rotvec(dt * state[:, at.root_ang_vel])
+    later[:, at.root_quat] = quat_mul(turn, state[:, at.root_quat])
+    later[:, at.joint_pos] += dt * state[:, at.joint_vel]
+    moved = contact_model.slot_points(later) - contact_model.slot_points(state)
+    said = quat_rotate(state[:, None, at.root_quat], part["contact_motion"].view(16, -1, 3))
+    torch.testing.assert_close(said[contacts.active], moved[contacts.active], rtol=0, atol=2e-5)
+    radius = torch.tensor([slot.radius for slot in spec.slots])
+    for name, when in (("contact_gap", state), ("contact_gap_next", later)):
+        gap = (contact_model.slot_points(when)[..., 2] - radius).clamp(max=GAP_BAND)
+        torch.testing.assert_close(part[name][contacts.active], gap[contacts.active], rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("motion", [False, True])
+def test_leading_dimensions_and_gradients(motion):
     """Batches of windows give what flat batches give, and gradients reach state and control."""
     spec, state, control = near_ground(12, 4)
-    contact_model, tokenizer = ContactModel(spec), Tokenizer(spec)
+    contact_model, tokenizer = ContactModel(spec), Tokenizer(spec, TokenCfg(contact_motion=motion))
     state.requires_grad_()
     control.requires_grad_()
     flat = tokenizer(state, control, contact_model(state, PlaneGround.flat()))
@@ -198,7 +236,7 @@ def test_leading_dimensions_and_gradients():
 
 def test_groups_tile_the_token():
     """Every feature is in exactly one group of the normaliser."""
-    tokenizer = Tokenizer(ant())
+    tokenizer = Tokenizer(ant(), TokenCfg(limits=True, contact_motion=True))
     covered = torch.zeros(tokenizer.dim)
     for group in tokenizer.groups:
         covered[group] += 1

@@ -143,6 +143,15 @@ class ContactModel(nn.Module):
         transforms = self.kinematics.place(state.reshape(-1, self.spec.state.dim))
         return self._query(transforms.index_select(0, self._row), state.shape[:-1], ground, env_ids)
 
+    def slot_points(self, state: Tensor) -> Tensor:
+        """Where the slots are, relative to the origin of the environment [m], shape (..., K, 3).
+
+        Args:
+            state: States, shape (..., S).
+        """
+        transforms = self.kinematics.place(state.reshape(-1, self.spec.state.dim))
+        return self._points(transforms.index_select(0, self._row), state.shape[:-1])
+
     def from_body_poses(self, pos: Tensor, quat: Tensor, ground: Ground, env_ids: Tensor | None = None) -> Contacts:
         """Contacts of bodies whose poses are known, for instance from a simulator.
 
@@ -160,11 +169,15 @@ class ContactModel(nn.Module):
         rotation = rotation_columns(quat.reshape(-1, bodies, 4).permute(1, 2, 0).index_select(0, self._body))
         return self._query(torch.cat((rotation, columns.unsqueeze(2)), dim=2), pos.shape[:-2], ground, env_ids)
 
-    def _query(self, transforms: Tensor, lead: torch.Size, ground: Ground, env_ids: Tensor | None) -> Contacts:
-        """Contacts from the transform of each slot's body, shape (K, 3, 4, M)."""
+    def _points(self, transforms: Tensor, lead: torch.Size) -> Tensor:
+        """Points of the slots from the transform of each slot's body, shape (K, 3, 4, M)."""
         points = torch.addcmul(transforms[:, :, 3], transforms[:, :, 0], self._point[:, 0:1])
         points = torch.addcmul(points, transforms[:, :, 1], self._point[:, 1:2])
         points = torch.addcmul(points, transforms[:, :, 2], self._point[:, 2:3])
-        points = points.permute(2, 0, 1).reshape(*lead, len(self.spec.slots), 3)
+        return points.permute(2, 0, 1).reshape(*lead, len(self.spec.slots), 3)
+
+    def _query(self, transforms: Tensor, lead: torch.Size, ground: Ground, env_ids: Tensor | None) -> Contacts:
+        """Contacts from the transform of each slot's body, shape (K, 3, 4, M)."""
+        points = self._points(transforms, lead)
         hit = ground.query(points, env_ids, self.gate)
         return Contacts.gated(hit.distance, hit.normal, hit.closest, self.gate)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Kinds of motion that a solver treats apart: free, touching the ground, at a stop.
+"""Kinds of motion that a solver treats apart: free, touching the ground (moving, slow, at rest), at a stop.
 
 An impact changes velocities a hundred times as much as free motion does in the same time, and its error is as much
 larger. In one mean over all transitions impacts are all that counts, and free motion, which is most of what a robot
@@ -22,6 +22,13 @@ from .tokens import stop_band
 TOUCHING = 0.01
 """Gap between a slot and the ground below which they may touch within a control step [m]."""
 
+STILL, SLOW = 0.01, 0.1
+"""Speeds below which a robot in contact is at rest, and slow [m/s]. Friction holds what rests. A model that lets it
+creep by a few centimetres a second, little beside the errors of impacts, is a metre off after half a minute."""
+
+LEVER = 0.3
+"""Length that makes a speed of an angular velocity [m]."""
+
 ARRIVING, RESTING = 0.25, 0.01
 """Shares of the band before a stop (see :data:`nerd_core.tokens.STOP_BAND`) in which a joint may meet the stop, and in
 which it leans on it already."""
@@ -35,6 +42,7 @@ class Regimes(nn.Module):
     _low: Tensor
     _high: Tensor
     _band: Tensor
+    _lever: Tensor
     _radius: Tensor
 
     def __init__(self, spec: RobotSpec, touching: tuple[int, ...] = (1, 2, 3)):
@@ -49,10 +57,12 @@ class Regimes(nn.Module):
         self._steps = touching if spec.slots else ()
         ends = [(-math.inf, math.inf) if joint.wraps else (joint.lower, joint.upper) for joint in spec.joints]
         self._stops = 3 if any(math.isfinite(end) for pair in ends for end in pair) else 1
-        self.count = self._stops * (1 + len(self._steps))
+        self.count = self._stops * (1 + 3 * len(self._steps))
         self.register_buffer("_low", torch.tensor([low for low, _ in ends]), persistent=False)
         self.register_buffer("_high", torch.tensor([high for _, high in ends]), persistent=False)
         self.register_buffer("_band", torch.tensor([stop_band(joint) for joint in spec.joints]), persistent=False)
+        lever = [1.0 if joint.kind == "prismatic" else LEVER for joint in spec.joints]
+        self.register_buffer("_lever", torch.tensor(lever), persistent=False)
         self.register_buffer("_radius", torch.tensor([slot.radius for slot in spec.slots]), persistent=False)
 
     def forward(self, state: Tensor, contacts: Contacts | None) -> Tensor:
@@ -71,7 +81,9 @@ class Regimes(nn.Module):
             near = contacts.active & (contacts.distance - self._radius < TOUCHING)
             touching = near.sum(-1)
             for least in self._steps:
-                regime += touching >= least
+                regime += 3 * (touching >= least)
+            speed = self._speed(state)
+            regime -= (regime > 0) * ((speed < SLOW).long() + (speed < STILL).long())
         if self._stops > 1:
             now = state[..., at.joint_pos]
             after = now + self.spec.control_dt * state[..., at.joint_vel]
@@ -79,6 +91,14 @@ class Regimes(nn.Module):
             arriving = self._near(now, ARRIVING) | self._near(after, ARRIVING)
             regime = regime * 3 + torch.where(resting, 2, arriving.long())
         return regime
+
+    def _speed(self, state: Tensor) -> Tensor:
+        """Largest speed of the root and the joints [m/s], shape (...,)."""
+        at = self.spec.state
+        parts = [state[..., at.joint_vel] * self._lever]
+        if self.spec.floating_base:
+            parts += [state[..., at.root_lin_vel], LEVER * state[..., at.root_ang_vel]]
+        return torch.cat(parts, -1).abs().amax(-1)
 
     def _near(self, joint_pos: Tensor, share: float) -> Tensor:
         """Whether any joint is beyond a share of the band before one of its stops."""

@@ -15,14 +15,18 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from .contacts import Contacts
-from .frames import consecutive, into_frame, rotation_matrix, wrap_to_pi
+from .contacts import ContactModel, Contacts
+from .frames import consecutive, into_frame, quat_from_rotvec, quat_mul, rotation_matrix, wrap_to_pi
 from .spec import Joint, RobotSpec
 
 STOP_BAND = 1.0 / 32.0
 """Distance before a stop from which on a joint says how far it still has to go, as a share of its range. A solver with
 hard stops lets joints beyond them by micrometres only: a number that is zero before the stop would be blown up by a
 normaliser, and a prediction that is a millimetre off would be far outside of all training data."""
+
+
+GAP_BAND = 0.05
+"""Largest gap between a slot's surface and the ground that the features of contact motion tell apart [m]."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +43,15 @@ class TokenCfg:
     gravity: bool | None = None
     """Whether the direction of gravity in the root's frame is seen; by default for floating robots."""
     limits: bool = False
-    """Whether a joint with limits also says how far it is beyond each of them, and how far it would be after moving for
-    one control step at its present velocity, see :data:`STOP_BAND`. Stops are kinks that a smooth network otherwise has
-    to find by itself."""
+    """Whether a joint with limits also says how far it is beyond each of them, and how far it would be after one
+    control step at its present velocity, see :data:`STOP_BAND`. Stops are kinks that a smooth network otherwise has to
+    find by itself."""
     contacts: bool = True
     """Whether the contact slots of the robot are seen. A robot without slots has none to see."""
+    contact_motion: bool = False
+    """Whether each slot also says how far it would move in one control step at the present velocities, how near it is
+    to the ground, and how near it would then be, see :data:`GAP_BAND`. Impacts and friction hang on the velocity of
+    what touches, which a network otherwise has to compose from the robot's kinematics."""
     contact_bit: bool | None = None
     """Whether each slot also says if it is active; by default with the minimal root. Without it a slot that is far from
     the ground looks the same as one that sees the mean of the training data."""
@@ -62,14 +70,16 @@ class Tokenizer(nn.Module):
     slices: dict[str, slice]
     """Where each part stands in a token. Parts, in order: root_pos, root_quat, joint_pos, joint_sin, joint_cos,
     root_lin_vel, root_ang_vel, joint_vel, limit_now, limit_next, contact_normal, contact_point, contact_distance,
-    contact_active, control, gravity; those that a robot or a configuration does not have are missing. The three numbers
-    of a contact's normal and point stand together, slot by slot."""
+    contact_motion, contact_gap, contact_gap_next, contact_active, control, gravity; those that a robot or a
+    configuration does not have are missing. The three numbers of a contact's normal, point and motion stand together,
+    slot by slot."""
     _gravity_dir: Tensor
     _root_quat: Tensor
     _root_pos: Tensor
     _lower: Tensor
     _upper: Tensor
     _band: Tensor
+    _radius: Tensor
 
     def __init__(self, spec: RobotSpec, cfg: TokenCfg | None = None):
         """Lays out the token.
@@ -111,6 +121,8 @@ class Tokenizer(nn.Module):
         if self.has_contacts:
             slots = len(spec.slots)
             lengths |= {"contact_normal": 3 * slots, "contact_point": 3 * slots, "contact_distance": slots}
+            if cfg.contact_motion:
+                lengths |= {"contact_motion": 3 * slots, "contact_gap": slots, "contact_gap_next": slots}
         lengths |= {"contact_active": len(spec.slots)} if self.has_contact_bit else {}
         lengths |= {"control": spec.control_dim} | ({"gravity": 3} if self.has_gravity else {})
         self.slices, self.dim = consecutive({name: length for name, length in lengths.items() if length})
@@ -122,6 +134,9 @@ class Tokenizer(nn.Module):
         self.register_buffer("_root_pos", torch.tensor(spec.root_pos), persistent=False)
         self.register_buffer("_lower", torch.tensor([joint.lower for joint in spec.joints]), persistent=False)
         self.register_buffer("_upper", torch.tensor([joint.upper for joint in spec.joints]), persistent=False)
+        radius = torch.tensor([slot.radius for slot in spec.slots])
+        self.register_buffer("_radius", radius, persistent=False)
+        self.contact_model = ContactModel(spec) if self.has_contacts and cfg.contact_motion else None
         self.register_buffer("_band", torch.tensor([stop_band(joint) for joint in spec.joints]), persistent=False)
 
     @property
@@ -166,10 +181,15 @@ class Tokenizer(nn.Module):
         else:
             root_pos = self._root_pos
             turn = rotation_matrix(self._root_quat)
-        slots = len(self.spec.slots)
+        slots, motion = len(self.spec.slots), None
         if self.has_contacts:
             contacts = self._require(contacts)
             vectors += [contacts.normal, contacts.point - root_pos]
+            if self.contact_model is not None:
+                ahead = self.contact_model.slot_points(self._advanced(state))
+                motion = ahead - contacts.point - contacts.normal * contacts.distance.unsqueeze(-1)
+                motion = motion.masked_fill(~contacts.active.unsqueeze(-1), 0.0)
+                vectors.append(motion)
         if self.has_gravity:
             gravity_dir = self._gravity_dir if gravity_dir is None else gravity_dir
             vectors.append(gravity_dir.expand(*state.shape[:-1], 3).unsqueeze(-2))
@@ -188,6 +208,11 @@ class Tokenizer(nn.Module):
             far = ~contacts.active.unsqueeze(-1)
             point = turned[..., done + slots : done + 2 * slots, :].masked_fill(far, 0.0)
             parts += [turned[..., done : done + slots, :].flatten(-2), point.flatten(-2), contacts.distance]
+            if motion is not None:
+                gap = contacts.distance - self._radius
+                gap_next = gap + (motion * contacts.normal).sum(-1)
+                parts.append(turned[..., done + 2 * slots : done + 3 * slots, :].flatten(-2))
+                parts += [value.clamp(max=GAP_BAND).masked_fill(far.squeeze(-1), 0.0) for value in (gap, gap_next)]
             if self.has_contact_bit:
                 parts.append(contacts.active.to(state.dtype))
         parts.append(control)
@@ -209,9 +234,22 @@ class Tokenizer(nn.Module):
         active = self._require(contacts).active
         where = self.slices
         before = active.new_ones(*active.shape[:-1], where["contact_normal"].start)
-        after = active.new_ones(*active.shape[:-1], self.dim - where["contact_distance"].stop)
         vector = active.repeat_interleave(3, dim=-1)
-        return torch.cat((before, vector, vector, active, after), dim=-1)
+        inside = (vector, vector, active) + ((vector, active, active) if self.contact_model is not None else ())
+        last = where["contact_distance" if self.contact_model is None else "contact_gap_next"]
+        after = active.new_ones(*active.shape[:-1], self.dim - last.stop)
+        return torch.cat((before, *inside, after), dim=-1)
+
+    def _advanced(self, state: Tensor) -> Tensor:
+        """The state after a control step at the present velocities."""
+        at, dt = self.spec.state, self.spec.control_dt
+        joint_pos = state[..., at.joint_pos] + dt * state[..., at.joint_vel]
+        if not self.spec.floating_base:
+            return torch.cat((joint_pos, state[..., at.joint_vel]), dim=-1)
+        velocities = state[..., at.root_lin_vel], state[..., at.root_ang_vel], state[..., at.joint_vel]
+        root_pos = state[..., at.root_pos] + dt * velocities[0]
+        root_quat = quat_mul(quat_from_rotvec(dt * velocities[1]), state[..., at.root_quat])
+        return torch.cat((root_pos, root_quat, joint_pos, *velocities), dim=-1)
 
     def _beyond(self, joint_pos: Tensor) -> list[Tensor]:
         """How far joints are above their upper and below their lower limits [rad or m], negative before them, but not

@@ -41,6 +41,13 @@ class CollectCfg:
     teacher_mode: TeacherMode = "continuous"
     """``continuous``: the solver runs on, keeping its friction history. ``rewritten``: its state is written back
     before each physics step, which makes the next state a function of state and control alone."""
+    visited: str | None = None
+    """Checkpoint of a model whose own roll-outs, from the first states that :attr:`initial` names, give the first
+    states of the trajectories."""
+    visited_hash: str = ""
+    """Hash of the model, so that a dataset is not continued with another one."""
+    visited_steps: int = 300
+    """Length of the model's roll-outs [control steps]."""
     managers: bool = False
     """Whether the task runs with all its managers; otherwise only the robot is stepped."""
     policy: str | None = None
@@ -66,5 +73,9 @@ class CollectCfg:
             raise CollectError("--ground random-planes needs --initial wide, so that nothing starts inside a plane")
         if self.policy is not None and not self.managers:
             raise CollectError("--policy needs --managers: a policy acts on the task's observations")
+        if self.visited is not None and (self.managers or self.ground != "task"):
+            raise CollectError("--visited steps without managers on the ground of the task")
+        if self.visited_steps < 1:
+            raise CollectError(f"got --visited-steps {self.visited_steps}, expected at least 1")
         if "policy" in self.shares and self.policy is None:
             raise CollectError("got a share for the excitation 'policy', expected --policy PATH with it")

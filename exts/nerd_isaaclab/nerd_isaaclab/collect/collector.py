@@ -181,6 +181,8 @@ class Collector:
             "ground": cfg.ground,
             "contacts": cfg.contacts,
         }
+        if cfg.visited is not None:
+            notes |= {"visited": cfg.visited_hash, "visited_steps": str(cfg.visited_steps)}
         if cfg.policy is not None:
             notes |= {"policy": cfg.policy_hash, "policy_noise": f"{cfg.policy_noise:g}"}
         source = {"none": "none", "sensor": "sensor"}.get(cfg.contacts, "geometry")

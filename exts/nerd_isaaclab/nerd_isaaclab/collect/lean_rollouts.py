@@ -20,6 +20,7 @@ from .lean_scene import LeanScene
 from .random_planes import RandomPlanes
 from .robot_ranges import ranges_of
 from .transitions import Transitions, planes_of
+from .visited_states import VisitedStates
 
 if TYPE_CHECKING:
     from ..envs.nerd_env import NerdDynamics
@@ -43,6 +44,9 @@ class LeanRollouts:
         self._scene = LeanScene(env, rewrite=cfg.teacher_mode == "rewritten", probe=probe)
         self._ground = ground
         self._planes = RandomPlanes(env) if cfg.ground == "random-planes" else None
+        self._visited = None
+        if cfg.visited is not None:
+            self._visited = VisitedStates(cfg.visited, self._spec, self._limits, cfg.shares, cfg.visited_steps, ground)
         self._ranges = ranges_of(self._spec.name, cfg.ranges)
         self.kinds: list[str] = []
         """Kind of excitation of each trajectory of the last batch."""
@@ -70,14 +74,19 @@ class LeanRollouts:
 
     def _begin(self, seed: int, generator: torch.Generator) -> Ground | None:
         """Puts the robots where the batch starts and returns their ground."""
+        count = self._scene.num_envs
         if self._cfg.initial == "task":
             self._env.reset(seed=seed % 2**31)
+            if self._visited is not None:
+                state = self._visited.draw(self._scene.read().cpu().clone(), generator)
+                self._scene.write(state.to(self._env.device))
             return self._ground
-        count = self._scene.num_envs
         state = draw_initial_states(self._spec, self._ranges, count, generator, self._ground)
         ground = self._ground
         if self._planes is not None:
             ground = self._planes.draw(state, generator)
             self._planes.pose(ground)
+        if self._visited is not None:
+            state = self._visited.draw(state, generator)
         self._scene.write(state.to(self._env.device))
         return ground

@@ -35,6 +35,7 @@ from rich.table import Table
 from tqdm import tqdm
 
 from nerd_core.data.manifest import write_manifest
+from nerd_core.provenance import file_digest
 from nerd_core.serialization import from_plain, to_plain
 
 from ..collect.collect_cfg import CollectCfg, CollectError, ContactChoice, GroundChoice, TeacherMode
@@ -42,6 +43,7 @@ from ..collect.contact_agreement import Agreement
 from ..collect.excitation import DEFAULT_SHARES, LEAN_KINDS, MANAGED_KINDS, ExcitationError, check_shares
 from ..collect.initial_states import InitialStateError
 from ..collect.robot_ranges import ranges_of
+from ..models import find_model
 from .task_ids import check_task
 
 STOP_SECONDS = 20.0
@@ -72,6 +74,12 @@ class Generate:
     the policy alone."""
     initial: Literal["auto", "wide", "task"] = "auto"
     """First states: drawn from wide ranges, or as the task resets its robot. auto: task with managers, else wide."""
+    visited: str | None = None
+    """Model, a directory or the name of a shipped one, whose own roll-outs from those first states give the first
+    states instead: the solver then shows what should have happened where the model goes. For another round of
+    training."""
+    visited_steps: int = 300
+    """Length of these roll-outs [control steps]."""
     ranges: tuple[str, ...] = ()
     """Changes of the wide ranges, for instance joint_vel=3 root_height=0.5,1.0. Each robot of this package has ranges
     of its own; names: root_height, root_tilt, root_lin_vel, root_ang_vel, joint_pos_share, slide, joint_vel,
@@ -161,6 +169,9 @@ def collect_cfg(args: Generate) -> CollectCfg:
         ranges=ranges,
         teacher_mode=args.teacher_mode,
         managers=managers,
+        visited=None if args.visited is None else str(find_model(args.visited).absolute()),
+        visited_hash="" if args.visited is None else file_digest(find_model(args.visited) / "manifest.json"),
+        visited_steps=args.visited_steps,
         policy=None if args.policy is None else str(args.policy),
         policy_hash=policy_hash,
         policy_noise=args.policy_noise,
