@@ -21,7 +21,7 @@ from nerd_core.spec import RobotSpec
 
 from .excitation import ControlRange, Excitation
 
-TIMES = 4
+TIMES = 8
 """States that are taken of each roll-out of the model."""
 
 
