@@ -10,6 +10,7 @@ import copy
 import json
 import math
 import re
+import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -233,8 +234,10 @@ def test_recipes_are_commands_that_exist(table: str, robot: str, tiny: bool, mod
             raise StopIteration  # there is no result to read
 
     listener = Listener(tmp_path)
-    given = str(model) if recipe.collections == () else None
+    given = str(model) if recipe.stages == () else None
     phases = story.phases_of(recipe, listener, given)
+    for number in range(len(recipe.stages)):  # a later stage starts from the model of the one before
+        shutil.copytree(model, tmp_path / story.training_name(number) / "best")
     for phase in phases[:-1]:
         (tmp_path / phase.name / "logs/rsl_rl/a/b/params").mkdir(parents=True)
         if phase.name.startswith("rl-"):
@@ -257,7 +260,7 @@ def test_missing_model_says_what_to_do(tmp_path: Path, monkeypatch):
 
 def test_another_model_at_the_same_place_is_measured_anew(model: Path, tmp_path: Path):
     """Settings of phases that use a given model change with its content; training in PhysX does not depend on it."""
-    recipe = replace(recipes.smoke(recipes.REPRODUCE["cartpole"]), collections=(), training=None)
+    recipe = replace(recipes.smoke(recipes.REPRODUCE["cartpole"]), stages=())
     place = tmp_path / "model"
     settings = []
     for seed in (0, 1):
@@ -267,3 +270,17 @@ def test_another_model_at_the_same_place_is_measured_anew(model: Path, tmp_path:
         settings.append({phase.name: phase.settings for phase in phases})
     same = {name for name in settings[0] if settings[0][name] == settings[1][name]}
     assert same == {"rl-cartpole-physx-0", "transfer-cartpole-0"}  # the latter needs the training in the model
+
+
+@pytest.mark.parametrize("robot", ["cartpole", "ant"])
+def test_card_of_a_given_model_says_how_it_was_made(robot):
+    """The commands for a card are those that the phases run, in order: each stage collects, then trains on all data so
+    far, from the model of the stage before.
+    """
+    recipe = recipes.REPRODUCE[robot]
+    commands = story.making_commands(recipe)
+    kinds = [line.split()[1] for line in commands]
+    assert kinds == [word for stage in recipe.stages for word in ["generate"] * len(stage.collections) + ["train"]]
+    last = commands[-1]
+    assert last.count("/data") == sum(len(stage.collections) for stage in recipe.stages)
+    assert "--start train" in last and "--out train-" in last

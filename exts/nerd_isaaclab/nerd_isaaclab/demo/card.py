@@ -78,9 +78,9 @@ def _summary(results: Mapping[str, Any]) -> str:
 def _made_by(results: Mapping[str, Any]) -> list[str]:
     """The command that does everything, then what it ran."""
     commands = list(results["commands"])
-    if results["training"] is None:
+    if not results["trainings"]:
         earlier = results["model"]["made_by"].get("command")
-        commands = ([earlier] if earlier else []) + commands
+        commands = (results["made_with"] or ([earlier] if earlier else [])) + commands
     return commands
 
 
@@ -126,7 +126,7 @@ def _limits(results: Mapping[str, Any]) -> list[str]:
         "States far outside the recorded ones are guesses; the guard of the specification only catches the absurd.",
         "A reward that agrees in both modes does not prove that the motion does: read the open-loop errors beside it.",
     ]
-    for taught in recipe["collections"]:
+    for taught in [item for stage in recipe["stages"] for item in stage["collections"]]:
         options = f", {' '.join(taught['options'])}" if taught["options"] else ""
         limits.insert(
             1,

@@ -25,6 +25,8 @@ class Collection:
     """Processes."""
     seed: int = 0
     """Seed of everything that is drawn."""
+    visited: bool = False
+    """Whether the trajectories begin where roll-outs of the model of the stage before lead."""
     options: tuple[str, ...] = ()
     """Further words for ``nerd generate``: shares, ranges, teacher mode."""
 
@@ -41,6 +43,16 @@ class Training:
     """OpenMP threads. Small networks train slower with two than with one."""
     options: tuple[str, ...] = ()
     """Further words for ``nerd train``: preset, loss, optimiser."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Data, and a training on them and on all data of the stages before, from the model of the stage before."""
+
+    collections: tuple[Collection, ...]
+    """Data that this stage adds."""
+    training: Training
+    """How to learn."""
 
 
 @dataclass(frozen=True)
@@ -91,10 +103,8 @@ class Recipe:
     """Short name of the robot, and of its shipped model."""
     title: str
     """Title of the report."""
-    collections: tuple[Collection, ...]
-    """Data to learn from, mixed; none of them: the shipped model is used."""
-    training: Training | None
-    """How to learn from them; None: the shipped model is used."""
+    stages: tuple[Stage, ...]
+    """How the model is made; without stages the shipped one is used."""
     evaluations: tuple[Evaluation, ...]
     """Open-loop measurements; the first is the one that the animation shows."""
     policies: tuple[Policy, ...]
@@ -115,28 +125,57 @@ RESETS_ANT = ("--initial", "task", "--shares", "zero=0.5", "random=0.15", "held=
 """From the task's own resets, half of them without effort: falls, and robots at rest."""
 FAST_ANT = ("--ranges", "root_lin_vel=3", "root_ang_vel=6", "root_height=0.3,0.9", "root_tilt=0.7")
 """Upright and as fast as policies run and spin."""
+SLOW_ANT = (
+    *("--shares", "zero=.6", "held=.2", "ou=.2"),
+    *("--ranges", "root_lin_vel=0.2", "root_ang_vel=0.5", "joint_vel=0.5", "root_height=0.2,0.6", "root_tilt=1.0"),
+)
+"""Near the ground and nearly at rest, in any pose."""
+ANT_TRAINING = ("--optimiser.lr", "3e-3", "--regime-power", "1.0")
+"""Training of the Ant."""
 ANT_NETWORK = (
-    *("--model.width", "160", "--model.hidden", "224", "--model.kinks", "96"),
-    *("--optimiser.lr", "3e-3", "--regime-power", "0.5"),
+    *("--model.width", "160", "--model.hidden", "224", "--model.kinks", "96", "--token.contact-motion"),
+    *ANT_TRAINING,
 )
 """Network of the Ant and its training."""
+CARTPOLE_NETWORK = ("--model.width", "112", "--model.hidden", "144", "--model.kinks", "64")
+"""Network of the shipped Cartpole."""
+SLOW_CARTPOLE = (
+    "--shares",
+    "zero=0.7",
+    "random=0.1",
+    "held=0.1",
+    "ou=0.1",
+    "--ranges",
+    "slide=4.0",
+    "slide_vel=1.5",
+    "joint_vel=5",
+)
+"""As slow as a cart that is left to itself."""
+VISITS_ANT = (
+    *("--initial", "task", "--shares", "zero=0.6", "random=0.1", "held=0.15", "ou=0.15"),
+    *("--visited-steps", "400"),
+)
+"""Short pieces from where the model leads, most of them without effort: robots that should come to rest."""
 
 DEMO = {
     "cartpole": Recipe(
         robot="cartpole",
         title="Cartpole",
-        collections=(Collection(CARTPOLE, transitions=1_500_000, steps=60, seed=8, options=QUIET_CARTPOLE),),
-        training=Training(minutes=4.5),
+        stages=(
+            Stage(
+                (Collection(CARTPOLE, transitions=1_500_000, steps=60, seed=8, options=QUIET_CARTPOLE),),
+                Training(minutes=4.0, options=("--model.kinks", "64")),
+            ),
+        ),
         evaluations=(Evaluation(CARTPOLE),),
         policies=(Policy(CARTPOLE, iterations=200, seconds=135.0),),
     ),
     "ant": Recipe(
         robot="ant",
         title="Ant",
-        collections=(),
-        training=None,
+        stages=(),
         evaluations=(Evaluation(ANT_RUN, steps=500), Evaluation(ANT_RUN, "driven", steps=500)),
-        policies=(Policy(ANT_RUN, iterations=150, seconds=300.0),),
+        policies=(Policy(ANT_RUN, iterations=150, seconds=240.0),),
     ),
 }
 """What ``nerd demo`` does: minutes."""
@@ -145,12 +184,18 @@ REPRODUCE = {
     "cartpole": Recipe(
         robot="cartpole",
         title="Cartpole",
-        collections=(
-            Collection(CARTPOLE, transitions=1_500_000, steps=30, seed=7, options=FAST_CARTPOLE),
-            Collection(CARTPOLE, transitions=3_000_000, steps=60, seed=8, options=QUIET_CARTPOLE),
-        ),
-        training=Training(
-            minutes=40.0, options=("--model.kinks", "64", "--model.width", "112", "--model.hidden", "144")
+        stages=(
+            Stage(
+                (
+                    Collection(CARTPOLE, transitions=1_500_000, steps=30, seed=7, options=FAST_CARTPOLE),
+                    Collection(CARTPOLE, transitions=3_000_000, steps=60, seed=8, options=QUIET_CARTPOLE),
+                ),
+                Training(minutes=40.0, options=CARTPOLE_NETWORK),
+            ),
+            Stage(
+                (Collection(CARTPOLE, transitions=2_500_000, seed=10, options=SLOW_CARTPOLE),),
+                Training(minutes=20.0, options=("--optimiser.lr", "4e-3")),
+            ),
         ),
         evaluations=(Evaluation(CARTPOLE), Evaluation(CARTPOLE, "driven")),
         policies=(Policy(CARTPOLE, iterations=200, seeds=(0, 1, 2), physx_seeds=(0,)),),
@@ -158,17 +203,32 @@ REPRODUCE = {
     "ant": Recipe(
         robot="ant",
         title="Ant",
-        collections=(
-            Collection(ANT_RUN, transitions=2_000_000, steps=150, num_envs=256, seed=31),
-            Collection(ANT_RUN, transitions=800_000, steps=200, seed=32, options=RESETS_ANT),
-            Collection(ANT_RUN, transitions=1_500_000, steps=80, seed=33, options=FAST_ANT),
+        stages=(
+            Stage(
+                (
+                    Collection(ANT_RUN, transitions=2_000_000, steps=150, num_envs=256, seed=31),
+                    Collection(ANT_RUN, transitions=800_000, steps=200, seed=32, options=RESETS_ANT),
+                    Collection(ANT_RUN, transitions=800_000, seed=34, options=SLOW_ANT),
+                ),
+                Training(minutes=5.0, options=ANT_NETWORK),
+            ),
+            Stage(
+                (
+                    Collection(ANT_RUN, transitions=1_500_000, steps=80, seed=33, options=FAST_ANT),
+                    Collection(ANT_RUN, transitions=700_000, steps=12, seed=41, visited=True, options=VISITS_ANT),
+                ),
+                Training(minutes=8.0, options=ANT_TRAINING),
+            ),
+            Stage(
+                (Collection(ANT_RUN, transitions=700_000, steps=12, seed=42, visited=True, options=VISITS_ANT),),
+                Training(minutes=30.0, options=ANT_TRAINING),
+            ),
         ),
-        training=Training(minutes=60.0, options=ANT_NETWORK),
         evaluations=(Evaluation(ANT_RUN, steps=500), Evaluation(ANT_RUN, "driven", steps=500)),
         policies=(
-            Policy(ANT_RUN, iterations=500, seeds=(0, 1, 2), physx_seeds=(0,), seconds=900.0),
-            Policy(ANT_SPIN, iterations=500, seeds=(0, 1, 2), seconds=900.0),
-            Policy(ANT_SPIN_TRACK, iterations=500, seeds=(0, 1, 2), seconds=900.0),
+            Policy(ANT_RUN, iterations=250, seeds=(0, 1, 2), physx_seeds=(0,), seconds=300.0),
+            Policy(ANT_SPIN, iterations=250, seeds=(0, 1, 2), seconds=300.0),
+            Policy(ANT_SPIN_TRACK, iterations=250, seeds=(0, 1, 2), seconds=300.0),
         ),
     ),
 }
@@ -181,18 +241,27 @@ def smoke(recipe: Recipe) -> Recipe:
     Args:
         recipe: The recipe.
     """
-    training = recipe.training
-    if training is not None:
-        training = Training(
-            minutes=None, options=("--preset", "tiny", "--updates", "20", "--batch", "64", "--validations", "1")
+    tiny = ("--updates", "20", "--batch", "64", "--validations", "1")
+    stages = [
+        Stage(
+            tuple(
+                replace(
+                    item,
+                    transitions=6_400,
+                    num_envs=64,
+                    steps=min(item.steps, 50),
+                    workers=1,
+                    options=(*item.options, *(("--visited-steps", "20") if item.visited else ())),
+                )
+                for item in stage.collections
+            ),
+            Training(minutes=None, options=tiny if number else ("--preset", "tiny", *tiny)),
         )
+        for number, stage in enumerate(recipe.stages)
+    ]
     return replace(
         recipe,
-        collections=tuple(
-            replace(item, transitions=6_400, num_envs=64, steps=min(item.steps, 50), workers=1)
-            for item in recipe.collections
-        ),
-        training=training,
+        stages=tuple(stages),
         evaluations=tuple(replace(item, trajectories=16, steps=100) for item in recipe.evaluations),
         policies=tuple(
             replace(item, iterations=3, seeds=(0,), physx_seeds=(0,)[: len(item.physx_seeds)], num_envs=32, episodes=16)

@@ -93,9 +93,9 @@ def _head(results: Mapping[str, Any]) -> str:
     if gaps:
         tiles.append((_percent(max(gaps, key=abs)), "reward gap between model and PhysX, largest of all policies"))
     model = results["model"]
-    training = (results["training"] or {}).get("results", {}).get("validation", {})
-    if training.get("minutes"):
-        tiles.append((f"{training['minutes']:.1f} min", "training of the model"))
+    minutes = sum(each["results"].get("validation", {}).get("minutes", 0.0) for each in results["trainings"])
+    if minutes:
+        tiles.append((f"{minutes:.1f} min", "training of the model"))
     tiles.append((f"{model['parameters']:,}", f"parameters ({model['network']})"))
     made = ""
     if results["collections"]:
@@ -263,7 +263,7 @@ def _origin(results: Mapping[str, Any]) -> str:
         ["time by phase", ", ".join(f"{name} {seconds:.0f} s" for name, seconds in results["seconds"].items())],
     ]
     made = results["model"]["made_by"].get("command")
-    if made and results["training"] is None:
+    if made and not results["trainings"]:
         rows.insert(0, ["the model was made by", f"<code>{escape(made)}</code>"])
     body = "".join(
         f"<tr><th>{escape(name)}</th><td>{value if '<code>' in value else escape(value)}</td></tr>"

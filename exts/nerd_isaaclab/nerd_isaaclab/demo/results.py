@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,12 @@ SCHEMA = "nerd.report/1"
 
 
 def gather(
-    recipe: Recipe, found: Mapping[str, Any], model: Path, commands: list[str], step_cost: Path | None = None
+    recipe: Recipe,
+    found: Mapping[str, Any],
+    model: Path,
+    commands: list[str],
+    step_cost: Path | None = None,
+    made_with: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Plain values from the results of all phases.
 
@@ -33,13 +38,15 @@ def gather(
         model: Directory of the model.
         commands: The commands of the run, and the one that ran them first.
         step_cost: JSON that ``benchmarks/step_cost.py`` has written, if any.
+        made_with: The commands by which a given model was made.
     """
     from nerd_core import checkpoint
 
     predictor = checkpoint.load(model)
     config = checkpoint.read_config(model)
-    seeds: dict[str, Any] = {"collection": [item.seed for item in recipe.collections]} if recipe.collections else {}
-    seeds |= {"training": recipe.training.seed} if recipe.training else {}
+    collections = [item for stage in recipe.stages for item in stage.collections]
+    seeds: dict[str, Any] = {"collections": [item.seed for item in collections]} if collections else {}
+    seeds |= {"trainings": [stage.training.seed for stage in recipe.stages]} if recipe.stages else {}
     seeds |= {f"roll-outs ({item.protocol})": item.seed for item in recipe.evaluations}
     seeds |= {f"policies, {item.task}": list(item.seeds) for item in recipe.policies}
     return {
@@ -55,8 +62,9 @@ def gather(
             "control_dt": predictor.spec.control_dt,
             "made_by": config.provenance,
         },
-        "collections": [found[story.collection_name(index)] for index in range(len(recipe.collections))],
-        "training": found.get(story.TRAIN),
+        "made_with": list(made_with),
+        "collections": [found[story.collection_name(index)] for index in range(len(collections))],
+        "trainings": [found[story.training_name(index)] for index in range(len(recipe.stages))],
         "evaluations": [found[story.evaluation_name(item)] for item in recipe.evaluations],
         "policies": [_policy(policy, found, predictor.spec.control_dt) for policy in recipe.policies],
         "published": {"source": published.SOURCE, "passive": _published(recipe.robot)},

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ def run(
     fresh: bool = False,
     model: str | None = None,
     step_cost: Path | None = None,
+    made_with: Sequence[str] = (),
 ) -> Done:
     """Runs what is not done yet, and writes the report.
 
@@ -47,9 +49,10 @@ def run(
         fresh: Whether to start over.
         model: Model to use instead of collecting and training.
         step_cost: JSON of ``benchmarks/step_cost.py``, to be shown in the report.
+        made_with: The commands by which a given model was made, for its card.
     """
     if model is not None:
-        recipe = replace(recipe, collections=(), training=None)
+        recipe = replace(recipe, stages=())
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     if step_cost is not None:
         results.read_step_cost(step_cost)  # a wrong file is better refused now than after all the work
@@ -64,7 +67,7 @@ def run(
             console.print("\nstopped; what is finished is kept: run the same command again to go on")
             raise
         where = story.model_of(phases)
-        numbers = results.gather(recipe, found, where, [command], step_cost)
+        numbers = results.gather(recipe, found, where, [command], step_cost, made_with)
         page, plain = write_report(numbers, found["motion"], out)
     console.print(f"\n[bold]report: {page}[/bold]\nnumbers: {plain}")
     return Done(numbers, where, page)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,11 +22,8 @@ from .commands import ENGINE_THREADS, Commands, network_threads
 from .phases import Phase, PhaseError
 from .recipes import Collection, Evaluation, Policy, Recipe, Training
 
-TRAIN = "train"
-"""Name of the phase that makes the model."""
-
-COLLECT_RATE = 100_000.0
-"""Control steps that two idle cores record in a second, roughly."""
+COLLECT_RATE, VISIT_RATE = 100_000.0, 10_000.0
+"""Control steps that two idle cores record in a second, roughly: from drawn states, and from those of a model."""
 
 
 def phases_of(recipe: Recipe, commands: Commands, model: str | None = None) -> list[Phase]:
@@ -37,11 +35,18 @@ def phases_of(recipe: Recipe, commands: Commands, model: str | None = None) -> l
         model: Model of a recipe that makes none; by default the shipped one of its robot.
     """
     phases = []
-    if recipe.collections and recipe.training is not None:
-        names = tuple(collection_name(index) for index in range(len(recipe.collections)))
-        phases += [_collect(item, name, commands) for item, name in zip(recipe.collections, names, strict=True)]
-        phases.append(_train(recipe.training, names, commands))
-        source = _Model(str(commands.out.absolute() / TRAIN / "best"), (TRAIN,))
+    if recipe.stages:
+        data: tuple[str, ...] = ()
+        before = None
+        for number, stage in enumerate(recipe.stages):
+            for item in stage.collections:
+                name = collection_name(len(data))
+                phases.append(_collect(item, name, before, commands))
+                data += (name,)
+            phases.append(_train(stage.training, training_name(number), data, before, commands))
+            before = training_name(number)
+        name = training_name(len(recipe.stages) - 1)
+        source = _Model(str(commands.out.absolute() / name / "best"), (name,))
     else:
         path = _given_model(recipe, model)
         source = _Model(str(path), (), file_digest(path / "manifest.json"))
@@ -79,6 +84,11 @@ def collection_name(index: int) -> str:
     return "collect" if index == 0 else f"collect-{index + 1}"
 
 
+def training_name(index: int) -> str:
+    """Name of the phase that trains the model of the stage with a number, from 0 on."""
+    return "train" if index == 0 else f"train-{index + 1}"
+
+
 def evaluation_name(item: Evaluation) -> str:
     """Name of the phase of an evaluation."""
     return f"evaluate-{item.protocol}"
@@ -112,13 +122,52 @@ def _given_model(recipe: Recipe, model: str | None) -> Path:
         ) from error
 
 
-def _collect(item: Collection, name: str, commands: Commands) -> Phase:
+def making_commands(recipe: Recipe) -> list[str]:
+    """The commands that make the model of a recipe, with the folders of its phases below the current one.
+
+    Args:
+        recipe: The recipe.
+    """
+    said: list[list[object]] = []
+    here, before = Path(), None
+    data: tuple[str, ...] = ()
+    for number, stage in enumerate(recipe.stages):
+        for item in stage.collections:
+            name = collection_name(len(data))
+            said.append(["nerd", "generate", *_collect_words(item, here, name, before)])
+            data += (name,)
+        name = training_name(number)
+        said.append(["nerd", "train", *_train_words(stage.training, here, name, data, before, False)])
+        before = name
+    return [shlex.join(map(str, words)) for words in said]
+
+
+def _collect_words(item: Collection, here: Path, name: str, trained: str | None) -> list[object]:
+    """Words for ``nerd generate``."""
+    words: list[object] = ["--task", item.task, "--out", here / name / "data", "--transitions", item.transitions]
+    words += ["--steps", item.steps, "--num-envs", item.num_envs, "--workers", item.workers, "--seed", item.seed]
+    words += item.options
+    return [*words, "--visited", here / str(trained) / "best"] if item.visited else words
+
+
+def _train_words(
+    item: Training, here: Path, name: str, collected: tuple[str, ...], before: str | None, resume: bool
+) -> list[object]:
+    """Words for ``nerd train``."""
+    words: list[object] = [*(here / each / "data" for each in collected), "--out", here / name]
+    words += ["--seed", item.seed, *item.options]
+    if item.minutes is not None:
+        words += ["--minutes", item.minutes]
+    if resume:
+        return [*words, "--resume"]
+    return [*words, "--overwrite", *(() if before is None else ("--start", here / before / "best"))]
+
+
+def _collect(item: Collection, name: str, trained: str | None, commands: Commands) -> Phase:
     def run(folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
         data = folder / "data"
-        words = ["--task", item.task, "--out", data, "--transitions", item.transitions, "--steps", item.steps]
-        words += ["--num-envs", item.num_envs, "--workers", item.workers, "--seed", item.seed, *item.options]
         first = len(commands.said)
-        commands.nerd("generate", *words, threads=ENGINE_THREADS)
+        commands.nerd("generate", *_collect_words(item, folder.parent, name, trained), threads=ENGINE_THREADS)
         report = json.loads((data / "report.json").read_text(encoding="utf-8"))
         return {"report": report, "commands": commands.said[first:]}
 
@@ -126,21 +175,18 @@ def _collect(item: Collection, name: str, commands: Commands) -> Phase:
         name,
         f"Collect {item.transitions:,} transitions",
         "PhysX plays random motions, which are all that the model will ever learn from.",
-        8.0 + item.transitions / COLLECT_RATE,
+        8.0 + item.transitions / (VISIT_RATE if item.visited else COLLECT_RATE),
         to_plain(item),
         run,
+        (str(trained),) if item.visited else (),
     )
 
 
-def _train(item: Training, collected: tuple[str, ...], commands: Commands) -> Phase:
+def _train(item: Training, name: str, collected: tuple[str, ...], before: str | None, commands: Commands) -> Phase:
     def run(folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
         from nerd_core import checkpoint
 
-        data = [folder.parent / name / "data" for name in collected]
-        words: list[object] = [*data, "--out", folder, "--seed", item.seed, *item.options]
-        if item.minutes is not None:
-            words += ["--minutes", item.minutes]
-        words.append("--resume" if (folder / "last").is_dir() else "--overwrite")
+        words = _train_words(item, folder.parent, name, collected, before, (folder / "last").is_dir())
         first = len(commands.said)
         commands.nerd("train", *words, threads=item.threads)
         if not (folder / "best").is_dir():
@@ -158,13 +204,13 @@ def _train(item: Training, collected: tuple[str, ...], commands: Commands) -> Ph
 
     budget = "" if item.minutes is None else f" for {item.minutes:g} minutes"
     return Phase(
-        TRAIN,
+        name,
         f"Train the model{budget}",
         "A network learns to predict the next state from the state, the control and the contacts.",
         8.0 + 60.0 * (item.minutes or 1.0),
         to_plain(item),
         run,
-        collected,
+        (*collected, *((before,) if before else ())),
     )
 
 
@@ -279,4 +325,13 @@ def _log_folder(folder: Path) -> Path:
     return found[-1].parent
 
 
-__all__ = ["collection_name", "evaluation_name", "learning_name", "model_of", "phases_of", "transfer_name"]
+__all__ = [
+    "collection_name",
+    "evaluation_name",
+    "learning_name",
+    "making_commands",
+    "model_of",
+    "phases_of",
+    "training_name",
+    "transfer_name",
+]

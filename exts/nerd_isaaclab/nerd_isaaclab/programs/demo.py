@@ -62,11 +62,12 @@ def main(argv: list[str]) -> int:
 
     recipe = recipes.DEMO[args.robot]
     if args.minutes is not None:
-        if recipe.training is None or args.model is not None:
+        if not recipe.stages or args.model is not None:
             raise ValueError("got --minutes, but a model is given and nothing is trained: leave it out")
         if args.minutes <= 0:
             raise ValueError(f"got --minutes {args.minutes:g}, expected more than 0")
-        recipe = replace(recipe, training=replace(recipe.training, minutes=args.minutes))
+        stages = [replace(stage, training=replace(stage.training, minutes=args.minutes)) for stage in recipe.stages]
+        recipe = replace(recipe, stages=tuple(stages))
     if args.smoke:
         recipe = recipes.smoke(recipe)
     out = args.out or default_out("demo", args.robot, args.smoke)

@@ -51,14 +51,15 @@ def main(argv: list[str]) -> int:
         argv: Arguments, without the program's name.
     """
     args = tyro.cli(Reproduce, args=argv, prog="nerd reproduce", description=__doc__)
-    from ..demo import card, recipes, run
+    from ..demo import card, recipes, run, story
 
     recipe = recipes.REPRODUCE[args.robot]
     if args.smoke:
         recipe = recipes.smoke(recipe)
     out = args.out or default_out("reproduce", args.robot, args.smoke)
     command = f"nerd reproduce {shlex.join(argv)}"
-    done = run.run(recipe, out, command, args.fresh, args.model, args.step_cost)
+    made_with = story.making_commands(recipe) if args.model == args.robot else []
+    done = run.run(recipe, out, command, args.fresh, args.model, args.step_cost, made_with)
     shipped = card.write_model(done.model, done.results, out / "model")
     print(f"model with its card: {shipped}")
     return 0
