@@ -4,7 +4,7 @@
 """Measure what accuracy on Cartpole costs: in minutes, in transitions, and without each of the choices of the recipe.
 
     python benchmarks/budget.py --work runs/budget --json docs/evidence/budget.json --plot docs/images/budget.png
-    python benchmarks/budget.py --work runs/budget --only "2 minutes" "one mean over everything"
+    python benchmarks/budget.py --work runs/budget --only "1 min" "one mean over everything"
 
 Every row trains one model on one thread and rolls it out on the same held-out passive trajectories of PhysX. Data and
 finished rows are kept in the work folder, so an interrupted study goes on. Rows differ from the base in the named
@@ -24,7 +24,7 @@ from typing import Any
 import tyro
 
 TASK = "NeRD-Cartpole"
-BASE_MINUTES = 2.0
+BASE_MINUTES = 1.0
 HORIZONS = (100, 500, 1000)
 
 
@@ -73,7 +73,7 @@ DATA = {
 """Data sets: words for ``nerd generate``. The second has the published ranges, lengths and efforts."""
 
 ROWS = (
-    *(Row("minutes", f"{minutes:g} minutes", minutes=minutes) for minutes in (0.5, 1.0, 2.0, 4.0)),
+    *(Row("minutes", f"{minutes:g} min", minutes=minutes) for minutes in (0.5, 1.0, 2.0, 4.0)),
     *(Row("transitions", f"{count:,} transitions", transitions=count) for count in (30_000, 100_000, 300_000)),
     Row("choices", "one mean over everything", changes={"regimes": False}),
     Row("choices", "weight by share of the data", changes={"regime_power": 1.0}),

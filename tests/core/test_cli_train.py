@@ -3,9 +3,12 @@
 
 """``nerd train`` trains, protects what is there, goes on, and repeats a run from its checkpoint."""
 
+import dataclasses
 import math
+import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -14,7 +17,9 @@ from nerd_core.cli import main
 from nerd_core.cli.train import DEFAULT_MINUTES, TrainCfg, parse, preset_settings
 from nerd_core.data import ShardMeta, ShardWriter
 from nerd_core.models import ResidualMlpCfg, TransformerCfg
+from nerd_core.spec import ContactSlot
 from support.checkpoints import crawler, pendulum
+from support.robots import cartpole
 
 QUICK = ["--batch", "64", "--statistics", "2000", "--validations", "2", "--horizons", "5", "20", "--trajectories", "8"]
 TINY = ["--model.width", "8", "--model.hidden", "8", "--model.layers", "1"]
@@ -201,3 +206,25 @@ def test_the_default_training_is_valid():
         predictor, training = preset_settings(name)
         assert isinstance(training, TrainCfg)
         assert checkpoint.expected_tensors(pendulum(), predictor)
+
+
+def test_several_datasets_are_mixed(data, tmp_path, capsys):
+    """Two folders give twice the transitions, and a run on them can be resumed like any other."""
+    words = ("--out", tmp_path / "run", "--updates", 2, "--validations", 1, *TINY)
+    assert run(data, data, *words) == 0
+    assert re.search(r"5,[0-9]{3} transitions to learn from", capsys.readouterr().out)
+    assert run(data, data, *words, "--resume") == 0
+
+
+def test_slots_that_never_come_near_the_ground_are_left_out(tmp_path, capsys):
+    """The token of a cart high above the ground has no contacts, and the run says so; on the ground it has them."""
+    spec = dataclasses.replace(cartpole(), slots=(ContactSlot("cart", (0.0, 0.0, 0.0), 0.1, "sphere"),))
+    for height, seen in ((-50.0, False), (0.0, True)):
+        path = tmp_path / str(seen)
+        state = 0.1 * torch.randn(60, 6, 4)
+        ground = np.tile(np.array([0.0, 0.0, 1.0, height], np.float32), (60, 1))
+        with ShardWriter(path, spec, ShardMeta(task="cart", seed=0)) as writer:
+            writer.append(state.numpy(), torch.zeros(60, 5, 2).numpy(), ground=ground)
+        assert run(path, "--out", tmp_path / f"run-{seen}", "--updates", 1, "--validations", 1, *TINY) == 0
+        assert checkpoint.read_config(tmp_path / f"run-{seen}" / "best").predictor.token.contacts == seen
+        assert ("leaves them out" in capsys.readouterr().out) != seen

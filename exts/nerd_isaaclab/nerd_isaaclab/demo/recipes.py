@@ -226,9 +226,9 @@ REPRODUCE = {
         ),
         evaluations=(Evaluation(ANT_RUN, steps=500), Evaluation(ANT_RUN, "driven", steps=500)),
         policies=(
-            Policy(ANT_RUN, iterations=250, seeds=(0, 1, 2), physx_seeds=(0,), seconds=300.0),
-            Policy(ANT_SPIN, iterations=250, seeds=(0, 1, 2), seconds=300.0),
-            Policy(ANT_SPIN_TRACK, iterations=250, seeds=(0, 1, 2), seconds=300.0),
+            Policy(ANT_RUN, iterations=200, seeds=(0, 1, 2), physx_seeds=(0,), seconds=300.0),
+            Policy(ANT_SPIN, iterations=200, seeds=(0, 1, 2), seconds=300.0),
+            Policy(ANT_SPIN_TRACK, iterations=200, seeds=(0, 1, 2), seconds=300.0),
         ),
     ),
 }
