@@ -17,7 +17,7 @@ shipped. Interrupted, it goes on where it stopped when the same command is run a
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -36,6 +36,8 @@ class Reproduce:
     """Folder of the run; by default ``runs/reproduce-<robot>``."""
     model: str | None = None
     """Measure this model again instead of collecting and training: a directory, or the name of a shipped one."""
+    only: tuple[str, ...] = ()
+    """Tasks whose policies are trained; by default all. Further tasks may be added to the same folder later."""
     fresh: bool = False
     """Start over, instead of going on with what is there."""
     smoke: bool = False
@@ -54,6 +56,12 @@ def main(argv: list[str]) -> int:
     from ..demo import card, recipes, run, story
 
     recipe = recipes.REPRODUCE[args.robot]
+    unknown = set(args.only) - {policy.task for policy in recipe.policies}
+    if unknown:
+        known = ", ".join(policy.task for policy in recipe.policies)
+        raise ValueError(f"got --only {' '.join(sorted(unknown))}, expected some of {known}")
+    if args.only:
+        recipe = replace(recipe, policies=tuple(policy for policy in recipe.policies if policy.task in args.only))
     if args.smoke:
         recipe = recipes.smoke(recipe)
     out = args.out or default_out("reproduce", args.robot, args.smoke)
