@@ -9,7 +9,14 @@ import pytest
 import torch
 from torch import nn
 
-from nerd_core.optim import Average, OptimiserCfg, Soap, load_optimiser_state, make_optimiser, optimiser_state
+from nerd_core.optim import (
+    Average,
+    OptimiserCfg,
+    Soap,
+    load_optimiser_state,
+    make_optimiser,
+    optimiser_state,
+)
 from nerd_core.safe_state import load_state, save_state
 
 
@@ -91,6 +98,26 @@ def test_state_survives_on_disk(kind, tmp_path):
         update(model, optimiser, grad)
         update(other, resumed, grad)
     assert all(torch.equal(a, b) for a, b in zip(model.parameters(), other.parameters(), strict=True))
+
+
+def test_one_strange_batch_does_not_carry_the_weights_away():
+    """A single gradient that is a million times as long as those before and after moves the weights no further than
+    three times what they move anyway. Without a bound the running mean would push them on for twenty updates.
+    """
+
+    def displacement(spike: float) -> float:
+        generator = torch.Generator().manual_seed(0)
+        weights = [nn.Parameter(torch.randn(8, 6, generator=generator)), nn.Parameter(torch.zeros(6))]
+        optimiser = Soap([{"params": weights[:1], "matrix": True}, {"params": weights[1:]}], lr=1e-2)
+        for step in range(140):
+            if step == 100:
+                before = [weight.detach().clone() for weight in weights]
+            for weight in weights:
+                weight.grad = 1e-6 * torch.randn(weight.shape, generator=generator) * (spike if step == 100 else 1.0)
+            optimiser.step()
+        return max(float((weight.detach() - old).abs().max()) for weight, old in zip(weights, before, strict=True))
+
+    assert displacement(1e6) < 3.0 * displacement(1.0)
 
 
 def test_learning_rate_rises_and_falls():

@@ -111,3 +111,22 @@ def test_one_regime_is_one_mean():
     with torch.no_grad():
         apart, together = one_step_loss(predictor, batch, None, regimes), one_step_loss(predictor, batch)
     assert math.isclose(float(apart), float(together), rel_tol=1e-5)
+
+
+def test_a_regime_of_a_few_transitions_does_not_count():
+    """One cart at its stop in a batch of free ones does not change the loss: the logarithm of a single square may have
+    any gradient. In a batch of a few transitions they all count.
+    """
+    torch.manual_seed(0)
+    predictor = Predictor(cartpole(), PredictorCfg(model=ResidualMlpCfg(), token=TokenCfg(contacts=False)))
+    regimes = Regimes(predictor.spec)
+    batch, _ = _batch(1.5 / 512)
+    at_stop = batch.state[:, 0, 0] > 3.0
+    assert at_stop.sum() == 2
+    with torch.no_grad():
+        loss = one_step_loss(predictor, batch, None, regimes)
+        batch.state[at_stop, 1, 2:] += 1.0e3
+        assert torch.equal(one_step_loss(predictor, batch, None, regimes), loss)
+        few, _ = _batch(1.5 / 512)
+        few = type(few)(state=few.state[:4], control=few.control[:4])
+        assert one_step_loss(predictor, few, None, regimes).isfinite()

@@ -28,6 +28,9 @@ def ground_of(batch: TrajectoryBatch) -> Ground | None:
     return None if batch.ground is None else PlaneGround.from_vector(batch.ground)
 
 
+LEAST_COUNT = 16.0
+"""Transitions of a regime in a batch below which it does not count in this batch."""
+
 FLOOR = 1.0e-10
 """Mean square error below which a number has no weight of its own any more."""
 
@@ -170,7 +173,8 @@ def _fit_regimes(error: Tensor, regime: Tensor, count: int, power: float) -> Ten
     squares = error.square().flatten(-3, -2)
     sums = squares.new_zeros(*squares.shape[:-2], count, squares.shape[-1]).index_add(-2, label, squares)
     square = sums / size.clamp(min=1.0e-6).unsqueeze(-1)
-    weight = torch.where(size > 0.0, size**power, 0.0)
+    # A mean over a few transitions may be tiny by luck, and its logarithm's gradient huge.
+    weight = torch.where(size >= size.max().clamp(max=LEAST_COUNT), size**power, 0.0)
     return relative(square, (weight / weight.sum()).unsqueeze(-1))
 
 

@@ -20,6 +20,9 @@ from typing import Any, Literal, override
 import torch
 from torch import Tensor, nn
 
+SPIKE = 5.0
+"""Largest norm of a gradient in SOAP, in units of the root mean square of those before; longer ones are shortened."""
+
 
 @dataclass(frozen=True)
 class OptimiserCfg:
@@ -116,8 +119,10 @@ class Soap(torch.optim.Optimizer):
                 # Largest first. float64: a basis that is not quite orthogonal would stay so.
                 basis = torch.linalg.eigh(outer.double().nan_to_num())[1].flip(-1)
                 state[f"basis{side}"] = basis.to(grad.dtype).contiguous()
+            state["norm"] = grad.flatten(1).square().sum(1)
             if sides:
                 return None
+        grad = _without_spike(grad, state["norm"], 1.0 - beta2)
         for side in sides:
             state[f"outer{side}"].lerp_(_outer(grad, side), 1.0 - beta2)
         state["step"] += 1
@@ -145,6 +150,24 @@ class Soap(torch.optim.Optimizer):
             state["square"] = state["square"].gather(side, index)
             # Row by row in memory, as it comes back from a file: products of another layout differ in the last bits.
             state[f"basis{side}"] = torch.linalg.qr(outer @ basis)[0].contiguous()
+
+
+def _without_spike(grad: Tensor, norm: Tensor, share: float) -> Tensor:
+    """Gradients of shape (n, ...), shortened where they are much longer than usual, and takes them into what is usual.
+
+    One batch of strange transitions would otherwise pull the weights the same way for as long as the running mean
+    remembers it, ten times as far as a usual update.
+
+    Args:
+        grad: The gradients.
+        norm: Mean squares of their norms so far, shape (n,), changed in place.
+        share: Share of the new ones in it.
+    """
+    square = grad.flatten(1).square().sum(1)
+    limit = torch.where(norm > 0.0, SPIKE**2 * norm, torch.inf)
+    scale = (limit / square.clamp(min=torch.finfo(grad.dtype).tiny)).clamp(max=1.0).sqrt_()
+    norm.lerp_(torch.minimum(square, limit), share)
+    return grad * scale.view(-1, *(1 for _ in grad.shape[1:]))
 
 
 def _same_shape(params: list[Tensor]) -> list[list[Tensor]]:
