@@ -99,6 +99,23 @@ def test_observation_is_the_published_one(env, root):
     torch.testing.assert_close(observed, expected, rtol=1e-3, atol=1e-3)
 
 
+def test_every_start_is_clear_of_the_ground(env):
+    """No reset puts a part of an Ant into the ground, from where the solver would throw it up."""
+    from nerd_core.contacts import ContactModel
+    from nerd_core.grounds import PlaneGround
+    from nerd_isaaclab.physics.robot_state import RobotState
+
+    spec = env.robot_spec
+    state = RobotState(env.robot, spec, env.scene.env_origins)
+    radius = torch.tensor([slot.radius for slot in spec.slots])
+    gaps = []
+    for seed in range(8):
+        env.reset(seed=seed)
+        found = ContactModel(spec)(state.read().clone(), PlaneGround.flat())
+        gaps.append(torch.where(found.active, found.distance - radius, torch.inf).amin())
+    assert 0.0 < min(gaps) < 0.3
+
+
 def test_episode_ends_below_the_published_height(env, root):
     """An episode ends exactly when the root is lower than 0.3 m."""
     height = root[0][:, 2]
