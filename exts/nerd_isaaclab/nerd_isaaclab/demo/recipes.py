@@ -10,6 +10,28 @@ from typing import Literal
 
 
 @dataclass(frozen=True)
+class Policy:
+    """A policy trained with RSL-RL and scored in both modes."""
+
+    task: str
+    """The task."""
+    iterations: int
+    """Iterations of PPO."""
+    seeds: tuple[int, ...] = (0,)
+    """Seeds trained in neural mode."""
+    physx_seeds: tuple[int, ...] = ()
+    """Seeds also trained in PhysX mode, to compare curves and time."""
+    num_envs: int = 512
+    """Environments while training."""
+    episodes: int = 512
+    """Episodes of the score, in each mode."""
+    seconds: float = 180.0
+    """How long one training takes on two idle cores, roughly [s]."""
+    options: tuple[str, ...] = ()
+    """Further words for ``nerd rl train``."""
+
+
+@dataclass(frozen=True)
 class Collection:
     """Trajectories to learn from."""
 
@@ -27,6 +49,8 @@ class Collection:
     """Seed of everything that is drawn."""
     visited: bool = False
     """Whether the trajectories begin where roll-outs of the model of the stage before lead."""
+    practised: Policy | None = None
+    """Policy that is trained in the model of the stage before, and then drives the robot in the solver."""
     options: tuple[str, ...] = ()
     """Further words for ``nerd generate``: shares, ranges, teacher mode."""
 
@@ -74,28 +98,6 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
-class Policy:
-    """A policy trained with RSL-RL and scored in both modes."""
-
-    task: str
-    """The task."""
-    iterations: int
-    """Iterations of PPO."""
-    seeds: tuple[int, ...] = (0,)
-    """Seeds trained in neural mode."""
-    physx_seeds: tuple[int, ...] = ()
-    """Seeds also trained in PhysX mode, to compare curves and time."""
-    num_envs: int = 512
-    """Environments while training."""
-    episodes: int = 512
-    """Episodes of the score, in each mode."""
-    seconds: float = 180.0
-    """How long one training takes on two idle cores, roughly [s]."""
-    options: tuple[str, ...] = ()
-    """Further words for ``nerd rl train``."""
-
-
-@dataclass(frozen=True)
 class Recipe:
     """Everything that is done for one robot."""
 
@@ -139,18 +141,8 @@ ANT_NETWORK = (
 """Network of the Ant and its training."""
 CARTPOLE_NETWORK = ("--model.width", "112", "--model.hidden", "144", "--model.kinks", "64")
 """Network of the shipped Cartpole."""
-SLOW_CARTPOLE = (
-    "--shares",
-    "zero=0.7",
-    "random=0.1",
-    "held=0.1",
-    "ou=0.1",
-    "--ranges",
-    "slide=4.0",
-    "slide_vel=1.5",
-    "joint_vel=5",
-)
-"""As slow as a cart that is left to itself."""
+NOISY_POLICY = ("--policy-noise", "0.5")
+"""With noise on the actions, so that what is near the policy's motion is seen too."""
 VISITS_ANT = (
     *("--initial", "task", "--shares", "zero=0.6", "random=0.1", "held=0.15", "ou=0.15"),
     *("--visited-steps", "400"),
@@ -192,10 +184,6 @@ REPRODUCE = {
                 ),
                 Training(minutes=40.0, options=CARTPOLE_NETWORK),
             ),
-            Stage(
-                (Collection(CARTPOLE, transitions=2_500_000, seed=10, options=SLOW_CARTPOLE),),
-                Training(minutes=20.0, options=("--optimiser.lr", "4e-3")),
-            ),
         ),
         evaluations=(Evaluation(CARTPOLE), Evaluation(CARTPOLE, "driven")),
         policies=(Policy(CARTPOLE, iterations=200, seeds=(0, 1, 2), physx_seeds=(0,)),),
@@ -222,6 +210,17 @@ REPRODUCE = {
             Stage(
                 (Collection(ANT_RUN, transitions=700_000, steps=12, seed=42, visited=True, options=VISITS_ANT),),
                 Training(minutes=30.0, options=ANT_TRAINING),
+            ),
+            Stage(
+                (
+                    Collection(
+                        ANT_RUN, 500_000, 60, 256, seed=51, practised=Policy(ANT_RUN, 200), options=NOISY_POLICY
+                    ),
+                    Collection(
+                        ANT_SPIN, 300_000, 60, 256, seed=53, practised=Policy(ANT_SPIN, 200), options=NOISY_POLICY
+                    ),
+                ),
+                Training(minutes=10.0, options=("--optimiser.lr", "2e-3", "--regime-power", "1.0")),
             ),
         ),
         evaluations=(Evaluation(ANT_RUN, steps=500), Evaluation(ANT_RUN, "driven", steps=500)),
@@ -251,6 +250,7 @@ def smoke(recipe: Recipe) -> Recipe:
                     num_envs=64,
                     steps=min(item.steps, 50),
                     workers=1,
+                    practised=item.practised and replace(item.practised, iterations=3, num_envs=32),
                     options=(*item.options, *(("--visited-steps", "20") if item.visited else ())),
                 )
                 for item in stage.collections

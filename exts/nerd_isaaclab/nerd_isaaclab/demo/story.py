@@ -41,6 +41,10 @@ def phases_of(recipe: Recipe, commands: Commands, model: str | None = None) -> l
         for number, stage in enumerate(recipe.stages):
             for item in stage.collections:
                 name = collection_name(len(data))
+                if item.practised is not None:
+                    model_before = _Model(str(commands.out.absolute() / str(before) / "best"), (str(before),))
+                    policy, seed = item.practised, item.practised.seeds[0]
+                    phases.append(_learn(policy, seed, "neural", commands, model_before, practice_name(name)))
                 phases.append(_collect(item, name, before, commands))
                 data += (name,)
             phases.append(_train(stage.training, training_name(number), data, before, commands))
@@ -82,6 +86,11 @@ def model_of(phases: list[Phase]) -> Path:
 def collection_name(index: int) -> str:
     """Name of the phase that collects the data with a number, from 0 on."""
     return "collect" if index == 0 else f"collect-{index + 1}"
+
+
+def practice_name(collection: str) -> str:
+    """Name of the phase that trains the policy for a collection."""
+    return f"{collection}-policy"
 
 
 def training_name(index: int) -> str:
@@ -134,6 +143,10 @@ def making_commands(recipe: Recipe) -> list[str]:
     for number, stage in enumerate(recipe.stages):
         for item in stage.collections:
             name = collection_name(len(data))
+            if item.practised is not None:
+                policy = item.practised
+                words = _learn_words(policy, policy.seeds[0], "neural", here / str(before) / "best")
+                said.append(["nerd", "rl", "train", *words])
             said.append(["nerd", "generate", *_collect_words(item, here, name, before)])
             data += (name,)
         name = training_name(number)
@@ -147,6 +160,8 @@ def _collect_words(item: Collection, here: Path, name: str, trained: str | None)
     words: list[object] = ["--task", item.task, "--out", here / name / "data", "--transitions", item.transitions]
     words += ["--steps", item.steps, "--num-envs", item.num_envs, "--workers", item.workers, "--seed", item.seed]
     words += item.options
+    if item.practised is not None:
+        words += ["--policy", _log_folder(here / practice_name(name)) if here.is_absolute() else "LOGS"]
     return [*words, "--visited", here / str(trained) / "best"] if item.visited else words
 
 
@@ -167,7 +182,8 @@ def _collect(item: Collection, name: str, trained: str | None, commands: Command
     def run(folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
         data = folder / "data"
         first = len(commands.said)
-        commands.nerd("generate", *_collect_words(item, folder.parent, name, trained), threads=ENGINE_THREADS)
+        words = _collect_words(item, folder.parent.absolute(), name, trained)
+        commands.nerd("generate", *words, threads=ENGINE_THREADS)
         report = json.loads((data / "report.json").read_text(encoding="utf-8"))
         return {"report": report, "commands": commands.said[first:]}
 
@@ -178,7 +194,7 @@ def _collect(item: Collection, name: str, trained: str | None, commands: Command
         8.0 + item.transitions / (VISIT_RATE if item.visited else COLLECT_RATE),
         to_plain(item),
         run,
-        (str(trained),) if item.visited else (),
+        (*((str(trained),) if item.visited else ()), *((practice_name(name),) if item.practised else ())),
     )
 
 
@@ -237,15 +253,19 @@ def _evaluate(item: Evaluation, commands: Commands, model: _Model) -> Phase:
     )
 
 
-def _learn(policy: Policy, seed: int, mode: str, commands: Commands, model: _Model) -> Phase:
+def _learn_words(policy: Policy, seed: int, mode: str, model: str | Path) -> list[object]:
+    """Words for ``nerd rl train``."""
+    words: list[object] = ["--task", policy.task, "--num_envs", policy.num_envs]
+    words += ["--max_iterations", policy.iterations, "--seed", seed, *policy.options, f"env.nerd.mode={mode}"]
+    return [*words, f"env.nerd.checkpoint={model}"] if mode != "physx" else words
+
+
+def _learn(policy: Policy, seed: int, mode: str, commands: Commands, model: _Model, name: str | None = None) -> Phase:
     def run(folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
         from ..programs.runs import load_curve
 
         shutil.rmtree(folder / "logs", ignore_errors=True)  # of an interrupted training: it starts over
-        words = ["--task", policy.task, "--num_envs", policy.num_envs, "--max_iterations", policy.iterations]
-        words += ["--seed", seed, *policy.options, f"env.nerd.mode={mode}"]
-        if mode != "physx":
-            words.append(f"env.nerd.checkpoint={model.path}")
+        words = _learn_words(policy, seed, mode, model.path)
         threads = ENGINE_THREADS if mode == "physx" else network_threads()
         first = len(commands.said)
         commands.nerd("rl", "train", *words, threads=threads, log=folder / "log.txt", cwd=folder)
@@ -253,7 +273,7 @@ def _learn(policy: Policy, seed: int, mode: str, commands: Commands, model: _Mod
 
     inside = "the learned model alone" if mode == "neural" else "PhysX, to compare"
     return Phase(
-        learning_name(policy, seed, mode),
+        name or learning_name(policy, seed, mode),
         f"Train a policy, {policy.task}, {mode} mode, seed {seed}",
         f"RSL-RL learns the task in {inside}: {policy.iterations} iterations with {policy.num_envs} environments.",
         policy.seconds,
@@ -332,6 +352,7 @@ __all__ = [
     "making_commands",
     "model_of",
     "phases_of",
+    "practice_name",
     "training_name",
     "transfer_name",
 ]
