@@ -18,6 +18,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from ..models import shipped_models
 from .phases import PhaseError
 
 ENGINE_THREADS = 1
@@ -83,9 +84,12 @@ class Commands:
             raise PhaseError(f"'{said}' ended with code {code}" + ("" if log is None else f":\n{_tail(log)}"))
 
     def spoken(self, words: list[str]) -> str:
-        """A command as a person would type it, with paths relative to the current folder where they are below it."""
+        """A command as a person would type it: shipped models by name, paths relative where they are below here."""
         here = f"{Path.cwd()}{os.sep}"
-        texts = (word.replace(str(self.out.absolute()), str(self.out)).replace(here, "") for word in words)
+        texts = [word.replace(str(self.out.absolute()), str(self.out)) for word in words]
+        for name, path in shipped_models().items():
+            texts = [f"{word.removesuffix(str(path))}{name}" if word.endswith(str(path)) else word for word in texts]
+        texts = [word.replace(here, "") for word in texts]
         return "nerd " + shlex.join(texts)
 
 
