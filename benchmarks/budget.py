@@ -151,7 +151,7 @@ def run(row: Row, work: Path) -> None:
     predictor_cfg, training = preset_settings(kind)
     model = predictor_cfg.model
     if kind == "residual":
-        shape = {"kinks": 64} | {
+        shape: dict[str, Any] = {"kinks": 64} | {
             key: change.pop(key) for key in ("width", "hidden", "kinks", "window") if key in change
         }
         model = ResidualMlpCfg(**shape)
