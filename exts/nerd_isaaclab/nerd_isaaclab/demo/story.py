@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,21 +36,18 @@ def phases_of(recipe: Recipe, commands: Commands, model: str | None = None) -> l
     """
     phases = []
     if recipe.stages:
-        data: tuple[str, ...] = ()
-        before = None
-        for number, stage in enumerate(recipe.stages):
-            for item in stage.collections:
-                name = collection_name(len(data))
-                if item.practised is not None:
-                    model_before = _Model(str(commands.out.absolute() / str(before) / "best"), (str(before),))
-                    policy, seed = item.practised, item.practised.seeds[0]
-                    phases.append(_learn(policy, seed, "neural", commands, model_before, practice_name(name)))
-                phases.append(_collect(item, name, before, commands))
-                data += (name,)
-            phases.append(_train(stage.training, training_name(number), data, before, commands))
-            before = training_name(number)
+        here = commands.out.absolute()
+        for item, name, data, before in _making_steps(recipe):
+            if isinstance(item, Training):
+                phases.append(_train(item, name, data, before, commands))
+                continue
+            if item.practised is not None:
+                model_before = _Model(str(here / str(before) / "best"), (str(before),))
+                policy, seed = item.practised, item.practised.seeds[0]
+                phases.append(_learn(policy, seed, "neural", commands, model_before, practice_name(name)))
+            phases.append(_collect(item, name, before, commands))
         name = training_name(len(recipe.stages) - 1)
-        source = _Model(str(commands.out.absolute() / name / "best"), (name,))
+        source = _Model(str(here / name / "best"), (name,))
     else:
         path = _given_model(recipe, model)
         source = _Model(str(path), (), file_digest(path / "manifest.json"))
@@ -138,21 +135,32 @@ def making_commands(recipe: Recipe) -> list[str]:
         recipe: The recipe.
     """
     said: list[list[object]] = []
-    here, before = Path(), None
+    here = Path()
+    for item, name, data, before in _making_steps(recipe):
+        if isinstance(item, Training):
+            said.append(["nerd", "train", *_train_words(item, here, name, data, before, False)])
+            continue
+        if item.practised is not None:
+            policy = item.practised
+            words = _learn_words(policy, policy.seeds[0], "neural", here / str(before) / "best")
+            said.append(["nerd", "rl", "train", *words])
+        said.append(["nerd", "generate", *_collect_words(item, here, name, before)])
+    return [shlex.join(map(str, words)) for words in said]
+
+
+def _making_steps(recipe: Recipe) -> Iterator[tuple[Collection | Training, str, tuple[str, ...], str | None]]:
+    """Each collection and training of a recipe in order, with the name of its phase, the names of the collections before
+    it, and that of the training of the stage before.
+    """
     data: tuple[str, ...] = ()
+    before = None
     for number, stage in enumerate(recipe.stages):
         for item in stage.collections:
             name = collection_name(len(data))
-            if item.practised is not None:
-                policy = item.practised
-                words = _learn_words(policy, policy.seeds[0], "neural", here / str(before) / "best")
-                said.append(["nerd", "rl", "train", *words])
-            said.append(["nerd", "generate", *_collect_words(item, here, name, before)])
+            yield item, name, data, before
             data += (name,)
-        name = training_name(number)
-        said.append(["nerd", "train", *_train_words(stage.training, here, name, data, before, False)])
-        before = name
-    return [shlex.join(map(str, words)) for words in said]
+        yield stage.training, training_name(number), data, before
+        before = training_name(number)
 
 
 def _collect_words(item: Collection, here: Path, name: str, trained: str | None) -> list[object]:

@@ -156,6 +156,7 @@ def collect_cfg(args: Generate) -> CollectCfg:
         shares = check_shares({kind: share for kind, share in DEFAULT_SHARES.items() if kind in kinds})
     ranges = read_ranges(args.ranges)
     ranges_of("", ranges)
+    visited = None if args.visited is None else find_model(args.visited).absolute()
     policy_hash = ""
     if args.policy is not None:
         policy_hash = _policy_hash(args.policy)
@@ -169,8 +170,8 @@ def collect_cfg(args: Generate) -> CollectCfg:
         ranges=ranges,
         teacher_mode=args.teacher_mode,
         managers=managers,
-        visited=None if args.visited is None else str(find_model(args.visited).absolute()),
-        visited_hash="" if args.visited is None else file_digest(find_model(args.visited) / "manifest.json"),
+        visited=None if visited is None else str(visited),
+        visited_hash="" if visited is None else file_digest(visited / "manifest.json"),
         visited_steps=args.visited_steps,
         policy=None if args.policy is None else str(args.policy),
         policy_hash=policy_hash,
