@@ -149,8 +149,8 @@ def making_commands(recipe: Recipe) -> list[str]:
 
 
 def _making_steps(recipe: Recipe) -> Iterator[tuple[Collection | Training, str, tuple[str, ...], str | None]]:
-    """Each collection and training of a recipe in order, with the name of its phase, the names of the collections before
-    it, and that of the training of the stage before.
+    """Each collection and training of a recipe in order, with the name of its phase, the names of the collections
+    before it, and that of the training of the stage before.
     """
     data: tuple[str, ...] = ()
     before = None
