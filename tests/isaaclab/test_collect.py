@@ -111,6 +111,14 @@ def test_only_random_forgets_from_step_to_step():
     assert not signals("zero").any()
 
 
+def test_bang_is_held_at_the_ends_of_the_range():
+    """'bang' takes the two ends of the range equally often and nothing between, and stays as 'held' does."""
+    bang = signals("bang")
+    assert set(bang.unique().tolist()) == {-1.0, 1.0} and abs(bang.mean()) < 0.05
+    changes = (bang[:, 1:] != bang[:, :-1]).float().mean((1, 2))
+    assert changes.max() < 0.4 and changes.min() < 0.06
+
+
 def test_held_holds_and_splines_are_smooth():
     """'held' stays for at least two steps on average; second differences of a spline are smaller than of 'random'."""
     held = signals("held")

@@ -59,7 +59,7 @@ def test_what_leaves_the_guard_starts_over(model):
     assert torch.equal(visited(model).draw(first, torch.Generator()), first)
 
 
-def test_it_is_for_the_lean_path():
-    """With managers, which have resets of their own, visited states are refused with a reason."""
-    with pytest.raises(CollectError, match="--visited.*without managers"):
-        CollectCfg(task="T", managers=True, visited="model")
+def test_it_needs_the_ground_of_the_task():
+    """On planes of their own for each trajectory visited states are refused with a reason."""
+    with pytest.raises(CollectError, match="--visited needs the ground of the task"):
+        CollectCfg(task="T", ground="random-planes", visited="model")

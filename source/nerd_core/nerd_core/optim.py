@@ -236,7 +236,7 @@ class Average:
             decay: Share of the average that one update keeps; 0 for no average at all.
         """
         self.decay = decay
-        self.params: list[Tensor] = list(model.parameters()) if decay else []
+        self.params: list[Tensor] = [param for param in model.parameters() if param.requires_grad] if decay else []
         self.average = [param.detach().clone() for param in self.params]
         self.count = 0
 

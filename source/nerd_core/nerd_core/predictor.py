@@ -10,6 +10,7 @@ one moment or on whole sequences and keeps no history itself; :mod:`nerd_core.dy
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -27,6 +28,25 @@ LOG_VAR_RANGE = (-14.0, 4.0)
 
 
 @dataclass(frozen=True)
+class FreeMotionCfg:
+    """The network that knows how a robot moves when nothing touches it, see :attr:`Predictor.free`."""
+
+    model: ResidualMlpCfg
+    """The network, without memory."""
+    token: TokenCfg
+    """What it sees; no contacts. One that sees no stops of joints either has been taught far from them. Then stops are
+    left to the network around it, which sees how far free motion would carry a joint beyond them, and adds nothing at
+    all while neither stop nor ground is near."""
+
+    def __post_init__(self):
+        if self.token.contacts or self.model.window != 1:
+            raise ValueError(
+                f"got a network of free motion with contacts={self.token.contacts} and window={self.model.window}, "
+                "expected one that sees no contacts and has no memory (nerd train --token.no-contacts)"
+            )
+
+
+@dataclass(frozen=True)
 class PredictorCfg:
     """What a predictor is made of."""
 
@@ -36,6 +56,8 @@ class PredictorCfg:
     """What the network sees."""
     change: ChangeCfg = field(default_factory=ChangeCfg)
     """How the change of state is written."""
+    free: FreeMotionCfg | None = None
+    """The network of free motion within, if there is one."""
     ensemble: int = 1
     """Number of networks, evaluated as one; their mean is the prediction, their spread says what was never seen."""
     force_head: bool = False
@@ -46,6 +68,15 @@ class PredictorCfg:
     def __post_init__(self):
         if self.ensemble < 1:
             raise ValueError(f"got an ensemble of {self.ensemble}, expected at least 1")
+
+    def as_free_motion(self) -> FreeMotionCfg:
+        """The same network as a part of another one. Raises ValueError if it has more than such a part may have."""
+        if not isinstance(self.model, ResidualMlpCfg) or self.ensemble > 1 or self.force_head or self.variance_head:
+            raise ValueError(
+                f"got a '{self.model.kind}' network with {self.ensemble} members, force_head={self.force_head} and "
+                f"variance_head={self.variance_head} for the free motion, expected a single residual one without heads"
+            )
+        return FreeMotionCfg(self.model, self.token)
 
 
 @dataclass(frozen=True)
@@ -66,6 +97,15 @@ class Prediction:
     def spread(self) -> Tensor | None:
         """Standard deviation of the members' changes, normalised, shape (..., D); None for a single network."""
         return None if self.members is None else self.members.change.std(0)
+
+
+class _Free(NamedTuple):
+    """Motion of a robot that touches nothing."""
+
+    change: Tensor
+    """Change of state, not normalised, shape (..., D)."""
+    near: Tensor | None
+    """Whether there is anything to add to it, shape (..., 1); None for always."""
 
 
 class Predictor(nn.Module):
@@ -95,6 +135,13 @@ class Predictor(nn.Module):
         if cfg.force_head:
             lengths["force"] = 3 * len(spec.bodies)
         self._outputs = lengths
+        self.free: Predictor | None = None
+        """Predicts the change of state of a robot that touches nothing, and is not trained any more: a smooth function
+        that is learned fast from robots in the air. The network then has only to say what contacts change, and is told
+        where each slot would go without them: what a solver of contacts begins with, too."""
+        if cfg.free is not None:
+            alone = PredictorCfg(model=cfg.free.model, token=cfg.free.token, change=cfg.change)
+            self.free = Predictor(spec, alone).requires_grad_(False)
         self.model = build_model(cfg.model, self.tokenizer.dim, tuple(lengths.values()), cfg.ensemble)
         self.register_buffer("force_scale", torch.ones(()))
 
@@ -116,12 +163,14 @@ class Predictor(nn.Module):
         Returns:
             Predictions, leading dimensions (B, T).
         """
-        return self._read(self.model(self.tokens(state, control, contacts)), state)
+        tokens, free = self._see(state, control, contacts)
+        return self._read(self.model(tokens), state, free)
 
     def prefill(self, state: Tensor, control: Tensor, contacts: Contacts | None = None) -> tuple[Prediction, Past]:
         """As :meth:`forward`, and also returns the past with which :meth:`extend` goes on from the sequences' end."""
-        y, past = self.model.prefill(self.tokens(state, control, contacts))
-        return self._read(y, state), past
+        tokens, free = self._see(state, control, contacts)
+        y, past = self.model.prefill(tokens)
+        return self._read(y, state, free), past
 
     def tokens(self, state: Tensor, control: Tensor, contacts: Contacts | None = None) -> Tensor:
         """What the network is given.
@@ -135,15 +184,7 @@ class Predictor(nn.Module):
             Normalised tokens in the type of the network's weights, shape (..., token dim); features of contacts that
             are not active are exactly zero.
         """
-        spec = self.spec
-        if state.shape[-1] != spec.state.dim or control.shape[-1] != spec.control_dim:
-            raise ValueError(
-                f"got states of length {state.shape[-1]} and controls of length {control.shape[-1]}, "
-                f"expected {spec.state.dim} and {spec.control_dim} for '{spec.name}'"
-            )
-        token = self.tokenizer(state, control, contacts)
-        token = self.token_normaliser(token, self.tokenizer.mask(contacts))
-        return token.to(next(self.model.parameters()).dtype)
+        return self._see(state, control, contacts)[0]
 
     def contacts(self, state: Tensor, ground: Ground | None, env_ids: Tensor | None = None) -> Contacts | None:
         """Contacts of states with a ground; None when the network sees none.
@@ -175,8 +216,9 @@ class Predictor(nn.Module):
             contacts: Contacts of the states, leading dimension (B,). None only if the network sees none.
             past: What the call before, or :meth:`prefill`, returned; None at the start.
         """
-        y, past = self.model.extend(self.tokens(state, control, contacts), past)
-        return self._read(y, state), past
+        tokens, free = self._see(state, control, contacts)
+        y, past = self.model.extend(tokens, past)
+        return self._read(y, state, free), past
 
     def init_cache(self, batch: int, device: torch.device | str | None = None) -> Cache:
         """An empty history of ``batch`` environments for :meth:`step`."""
@@ -192,14 +234,28 @@ class Predictor(nn.Module):
             contacts: Contacts of the states, leading dimension (B,). None only if the network sees none.
             cache: History of the same environments.
         """
-        token = self.tokens(state, control, contacts)
-        return self._read(self.model.step(token, cache), state)
+        tokens, free = self._see(state, control, contacts)
+        return self._read(self.model.step(tokens, cache), state, free)
 
     def reset(self, cache: Cache, envs: Tensor | None = None) -> None:
         """Empties the history of some environments; see :meth:`nerd_core.models.SequenceModel.reset`."""
         self.model.reset(cache, envs)
 
     # -- changes of state ------------------------------------------------------------------------------------------
+
+    def free_change(self, state: Tensor, control: Tensor) -> Tensor | None:
+        """The change of state if nothing touched the robot, shape (..., D), not normalised; None without a network
+        that knows.
+
+        Args:
+            state: States, shape (..., S).
+            control: Controls held over the step, shape (..., C).
+        """
+        if self.free is None:
+            return None
+        tokens = self.free.tokens(state, control)
+        y, _ = self.free.model.extend(tokens.reshape(-1, tokens.shape[-1]), None)
+        return self.free.change_normaliser.inverse(y.reshape(*tokens.shape[:-1], -1).to(state.dtype))
 
     def next_state(self, state: Tensor, prediction: Prediction) -> Tensor:
         """The state that a prediction leads to.
@@ -239,7 +295,8 @@ class Predictor(nn.Module):
             next_state: States one control step later, shape (..., S).
             contacts: Contacts of ``state``. None only if the network sees none.
         """
-        self.token_normaliser.update(self.tokenizer(state, control, contacts), self.tokenizer.mask(contacts))
+        tokens, _ = self._raw_tokens(state, control, contacts)
+        self.token_normaliser.update(tokens, self.tokenizer.mask(contacts))
         self.change_normaliser.update(self.codec.encode(state, next_state))
 
     def finalise_statistics(self, force_scale: float | None = None) -> None:
@@ -255,21 +312,47 @@ class Predictor(nn.Module):
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
-    def _read(self, y: Tensor, state: Tensor) -> Prediction:
-        """Names the parts of the network's output; of an ensemble also their mean."""
+    def _see(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> tuple[Tensor, _Free | None]:
+        """The normalised tokens, and free motion where it is known."""
+        spec = self.spec
+        if state.shape[-1] != spec.state.dim or control.shape[-1] != spec.control_dim:
+            raise ValueError(
+                f"got states of length {state.shape[-1]} and controls of length {control.shape[-1]}, "
+                f"expected {spec.state.dim} and {spec.control_dim} for '{spec.name}'"
+            )
+        tokens, free = self._raw_tokens(state, control, contacts)
+        tokens = self.token_normaliser(tokens, self.tokenizer.mask(contacts))
+        return tokens.to(next(self.model.parameters()).dtype), free
+
+    def _raw_tokens(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> tuple[Tensor, _Free | None]:
+        """Tokens that are not normalised, and free motion where it is known."""
+        change = self.free_change(state, control)
+        if change is None or self.cfg.free is None:
+            return self.tokenizer(state, control, contacts), None
+        ahead, stops = self.codec.apply(state, change), self.cfg.free.token.limits
+        tokens = self.tokenizer(state, control, contacts, ahead=ahead, ahead_knows_stops=stops)
+        return tokens, _Free(change, None if stops else self.tokenizer.near(state, ahead, contacts).unsqueeze(-1))
+
+    def _read(self, y: Tensor, state: Tensor, free: _Free | None = None) -> Prediction:
+        """Names the parts of the network's output, which says what is to be added to the free motion where that is
+        known; of an ensemble also their mean.
+        """
         y = y.to(state.dtype)
         if self.cfg.ensemble == 1:
-            return self._split(y, state)
-        members = self._split(y, state)
+            return self._split(y, state, free)
+        members = self._split(y, state, free)
         log_var = members.log_var
         if log_var is not None:
             log_var = (log_var.exp().mean(0) + members.change.var(0, correction=0)).log()
         force = None if members.force is None else members.force.mean(0)
         return Prediction(members.change.mean(0), log_var, force, members)
 
-    def _split(self, y: Tensor, state: Tensor) -> Prediction:
+    def _split(self, y: Tensor, state: Tensor, free: _Free | None) -> Prediction:
         parts = dict(zip(self._outputs, y.split(list(self._outputs.values()), dim=-1), strict=True))
-        log_var, force = parts.get("log_var"), parts.get("force")
+        change, log_var, force = parts["change"], parts.get("log_var"), parts.get("force")
+        if free is not None:
+            change = change if free.near is None else change.where(free.near, 0.0)
+            change = change + self.change_normaliser(free.change)
         if log_var is not None:
             low, high = LOG_VAR_RANGE
             middle, reach = 0.5 * (low + high), 0.5 * (high - low)
@@ -278,7 +361,7 @@ class Predictor(nn.Module):
             force = force.unflatten(-1, (-1, 3)) * self.force_scale
             if self.spec.floating_base:
                 force = out_of_frame(rotation_matrix(state[..., self.spec.state.root_quat]).unsqueeze(-3), force)
-        return Prediction(parts["change"], log_var, force)
+        return Prediction(change, log_var, force)
 
 
-__all__ = ["LOG_VAR_RANGE", "Prediction", "Predictor", "PredictorCfg"]
+__all__ = ["LOG_VAR_RANGE", "FreeMotionCfg", "Prediction", "Predictor", "PredictorCfg"]

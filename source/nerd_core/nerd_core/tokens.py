@@ -44,14 +44,15 @@ class TokenCfg:
     """Whether the direction of gravity in the root's frame is seen; by default for floating robots."""
     limits: bool = False
     """Whether a joint with limits also says how far it is beyond each of them, and how far it would be after one
-    control step at its present velocity, see :data:`STOP_BAND`. Stops are kinks that a smooth network otherwise has to
-    find by itself."""
+    control step at its present velocity, or by free motion where that is known and knows no stops itself, see
+    :data:`STOP_BAND`. Stops are kinks that a smooth network otherwise has to find by itself."""
     contacts: bool = True
     """Whether the contact slots of the robot are seen. A robot without slots has none to see."""
     contact_motion: bool = False
-    """Whether each slot also says how far it would move in one control step at the present velocities, how near it is
-    to the ground, and how near it would then be, see :data:`GAP_BAND`. Impacts and friction hang on the velocity of
-    what touches, which a network otherwise has to compose from the robot's kinematics."""
+    """Whether each slot also says how far it would move in one control step if nothing touched the robot, how near it
+    is to the ground, and how near it would then be, see :data:`GAP_BAND`. Impacts and friction hang on the motion of
+    what touches, which a network otherwise has to compose from the robot's kinematics. Without a network that knows
+    the free motion, that at the present velocities stands for it."""
     contact_bit: bool | None = None
     """Whether each slot also says if it is active; by default with the minimal root. Without it a slot that is far from
     the ground looks the same as one that sees the mean of the training data."""
@@ -115,7 +116,8 @@ class Tokenizer(nn.Module):
         lengths |= {"joint_pos": len(seen) - len(split), "joint_sin": len(split), "joint_cos": len(split)}
         lengths |= {"root_lin_vel": 3, "root_ang_vel": 3} if spec.floating_base else {}
         lengths |= {"joint_vel": len(spec.joints)}
-        self._limited_runs = [run for run, _ in _runs(_limited(spec) if cfg.limits else [], [])]
+        self._stop_runs = [run for run, _ in _runs(_limited(spec), [])]
+        self._limited_runs = self._stop_runs if cfg.limits else []
         limited = sum(run.stop - run.start for run in self._limited_runs)
         lengths |= {"limit_now": 2 * limited, "limit_next": 2 * limited}
         if self.has_contacts:
@@ -147,7 +149,13 @@ class Tokenizer(nn.Module):
         return [where for name, where in self.slices.items() if name not in apart] + singles
 
     def forward(
-        self, state: Tensor, control: Tensor, contacts: Contacts | None = None, gravity_dir: Tensor | None = None
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None = None,
+        gravity_dir: Tensor | None = None,
+        ahead: Tensor | None = None,
+        ahead_knows_stops: bool = True,
     ) -> Tensor:
         """Tokens of one or more steps.
 
@@ -157,6 +165,9 @@ class Tokenizer(nn.Module):
             contacts: Contacts of ``state``, with the same leading dimensions. None only if the token has no contacts.
             gravity_dir: Direction of gravity, environment axes, unit length, shape (..., 3); by default as in the
                 robot's specification.
+            ahead: States that the control step would lead to if nothing touched the robot, shape (..., S); by default
+                those at the present velocities.
+            ahead_knows_stops: Whether ``ahead`` already respects the joints' stops.
 
         Returns:
             Tokens, shape (..., dim), not normalised; features of contacts that are not active are exactly zero.
@@ -186,8 +197,8 @@ class Tokenizer(nn.Module):
             contacts = self._require(contacts)
             vectors += [contacts.normal, contacts.point - root_pos]
             if self.contact_model is not None:
-                ahead = self.contact_model.slot_points(self._advanced(state))
-                motion = ahead - contacts.point - contacts.normal * contacts.distance.unsqueeze(-1)
+                points = self.contact_model.slot_points(self._advanced(state) if ahead is None else ahead)
+                motion = points - contacts.point - contacts.normal * contacts.distance.unsqueeze(-1)
                 motion = motion.masked_fill(~contacts.active.unsqueeze(-1), 0.0)
                 vectors.append(motion)
         if self.has_gravity:
@@ -203,7 +214,10 @@ class Tokenizer(nn.Module):
         parts.append(joint_vel)
         if self._limited_runs:
             parts += self._beyond(joint_pos)
-            parts += self._beyond(joint_pos + self.spec.control_dt * joint_vel)
+            if ahead is None or ahead_knows_stops:
+                parts += self._beyond(joint_pos + self.spec.control_dt * joint_vel)
+            else:
+                parts += self._beyond(ahead[..., at.joint_pos])
         if turned is not None and self.has_contacts and contacts is not None:
             far = ~contacts.active.unsqueeze(-1)
             point = turned[..., done + slots : done + 2 * slots, :].masked_fill(far, 0.0)
@@ -239,6 +253,25 @@ class Tokenizer(nn.Module):
         last = where["contact_distance" if self.contact_model is None else "contact_gap_next"]
         after = active.new_ones(*active.shape[:-1], self.dim - last.stop)
         return torch.cat((before, *inside, after), dim=-1)
+
+    def near(self, state: Tensor, ahead: Tensor, contacts: Contacts | None) -> Tensor:
+        """Whether there is anything to touch: ground within the reach of a slot, or a stop within the band of a joint,
+        now or after the step. Shape (...,), bool.
+
+        Args:
+            state: States, shape (..., S).
+            ahead: States after the step if nothing touched the robot, shape (..., S).
+            contacts: Contacts of ``state``; None counts as none.
+        """
+        near = torch.zeros(state.shape[:-1], dtype=torch.bool, device=state.device)
+        if contacts is not None and self.spec.slots:
+            near = contacts.active.any(-1)
+        for each in (state, ahead):
+            joint_pos = each[..., self.spec.state.joint_pos]
+            inside = (joint_pos > self._lower + self._band) & (joint_pos < self._upper - self._band)
+            for run in self._stop_runs:
+                near = near | ~inside[..., run].all(-1)
+        return near
 
     def _advanced(self, state: Tensor) -> Tensor:
         """The state after a control step at the present velocities."""

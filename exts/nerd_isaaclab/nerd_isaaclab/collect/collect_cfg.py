@@ -47,7 +47,7 @@ class CollectCfg:
     visited_hash: str = ""
     """Hash of the model, so that a dataset is not continued with another one."""
     visited_steps: int = 300
-    """Length of the model's roll-outs [control steps]."""
+    """Length of the model's roll-outs [control steps]; with managers the most, each batch draws its own."""
     managers: bool = False
     """Whether the task runs with all its managers; otherwise only the robot is stepped."""
     policy: str | None = None
@@ -73,8 +73,8 @@ class CollectCfg:
             raise CollectError("--ground random-planes needs --initial wide, so that nothing starts inside a plane")
         if self.policy is not None and not self.managers:
             raise CollectError("--policy needs --managers: a policy acts on the task's observations")
-        if self.visited is not None and (self.managers or self.ground != "task"):
-            raise CollectError("--visited steps without managers on the ground of the task")
+        if self.visited is not None and self.ground != "task":
+            raise CollectError("--visited needs the ground of the task: leave out --ground")
         if self.visited_steps < 1:
             raise CollectError(f"got --visited-steps {self.visited_steps}, expected at least 1")
         if "policy" in self.shares and self.policy is None:

@@ -17,10 +17,10 @@ import torch
 
 from nerd_core.spec import RobotSpec
 
-SIGNALS = ("random", "held", "ou", "spline", "zero")
-"""``random``: drawn anew each step (as published). ``held``: drawn, then held for a while. ``ou``: an
-Ornstein-Uhlenbeck process. ``spline``: smooth curves through drawn points. ``zero``: no effort; targets in the
-middle."""
+SIGNALS = ("random", "held", "bang", "ou", "spline", "zero")
+"""``random``: drawn anew each step (as published). ``held``: drawn, then held for a while. ``bang``: held at one end
+of the range or the other, as trained policies like it. ``ou``: an Ornstein-Uhlenbeck process. ``spline``: smooth
+curves through drawn points. ``zero``: no effort; targets in the middle."""
 
 LEAN_KINDS = (*SIGNALS, "pd")
 """Kinds without managers. ``pd``: efforts of a proportional-derivative law towards drawn joint positions, for joints
@@ -37,7 +37,7 @@ HOLD_STEPS = (2, 20)
 OU_STEPS = (2.0, 30.0)
 """Shortest and longest correlation of the Ornstein-Uhlenbeck process [control steps]."""
 AMPLITUDES = (0.1, 1.0)
-"""Smallest and largest share of the control's range that a trajectory uses; ``random`` always uses all of it."""
+"""Smallest and largest share of the control's range that a trajectory uses; ``random`` and ``bang`` always use all."""
 
 
 class ExcitationError(ValueError):
@@ -109,8 +109,8 @@ def draw_signals(
             unit[rows] = _DRAWS[kind](len(rows), steps, dim, generator)
     amplitude = AMPLITUDES[0] + (AMPLITUDES[1] - AMPLITUDES[0]) * torch.rand(count, 1, 1, generator=generator)
     kinds = [names[i] for i in pick.tolist()]
-    is_random = torch.tensor([kind == "random" for kind in kinds]).view(-1, 1, 1)
-    return kinds, torch.where(is_random, unit, unit * amplitude)
+    whole = torch.tensor([kind in ("random", "bang") for kind in kinds]).view(-1, 1, 1)
+    return kinds, torch.where(whole, unit, unit * amplitude)
 
 
 class Excitation:
@@ -210,6 +210,12 @@ def _held(count: int, steps: int, dim: int, generator: torch.Generator) -> torch
     return _random(count, steps, dim, generator).gather(1, number)
 
 
+def _bang(count: int, steps: int, dim: int, generator: torch.Generator) -> torch.Tensor:
+    """As held, but at one end of the range or the other."""
+    held = _held(count, steps, dim, generator)
+    return torch.where(held < 0.0, -1.0, 1.0)
+
+
 def draw_ou(count: int, steps: int, dim: int, generator: torch.Generator) -> torch.Tensor:
     """Ornstein-Uhlenbeck process with a standard deviation of a half, cut off at the range."""
     low, high = OU_STEPS
@@ -236,4 +242,4 @@ def _spline(count: int, steps: int, dim: int, generator: torch.Generator) -> tor
     return curve.clamp(-1.0, 1.0)
 
 
-_DRAWS = {"random": _random, "held": _held, "ou": draw_ou, "spline": _spline}
+_DRAWS = {"random": _random, "held": _held, "bang": _bang, "ou": draw_ou, "spline": _spline}

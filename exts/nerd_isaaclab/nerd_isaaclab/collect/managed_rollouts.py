@@ -1,7 +1,12 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Batches of trajectories of a task with all its managers, under drawn actions or a policy with noise."""
+"""Batches of trajectories of a task with all its managers, under drawn actions or a policy with noise.
+
+Where a model is to be visited, an episode first runs in the model for a drawn while, and the solver takes over where it
+is then: a policy that was trained in a model goes where the model is wrong in its favour, and does not get there in the
+solver.
+"""
 
 from __future__ import annotations
 
@@ -49,6 +54,8 @@ class ManagedRollouts:
             got = env.observation_manager.group_obs_dim["policy"][0]
             if self._policy.obs_dim != got:
                 raise CollectError(f"the policy takes {self._policy.obs_dim} observations, the task gives {got}")
+        if cfg.visited is not None:
+            env.load_nerd_checkpoint(cfg.visited)
         self.kinds: list[str] = []
         """Kind of excitation of each environment in the last batch."""
 
@@ -61,24 +68,32 @@ class ManagedRollouts:
         """
         env, steps = self._env, self._cfg.steps
         generator = torch.Generator().manual_seed(seed)
-        size = (env.num_envs, steps, env.action_manager.total_action_dim)
+        before, most = 0, 0
+        if self._cfg.visited is not None:
+            most = self._cfg.visited_steps
+            before = int(torch.randint(0, most + 1, (), generator=generator))
+            env.set_nerd_mode("neural" if before else "physx")
+        size = (env.num_envs, before + steps, env.action_manager.total_action_dim)
         self.kinds, actions = draw_signals(self._cfg.shares, *size, generator)
         # the process has a standard deviation of a half
         scale = 2.0 * self._cfg.policy_noise * torch.rand(env.num_envs, 1, 1, generator=generator)
         noise = draw_ou(*size, generator) * scale
         follows = torch.tensor([kind == "policy" for kind in self.kinds], device=env.device)[:, None]
         actions, noise = actions.to(env.device), noise.to(env.device)
-        env.common_step_counter = number * steps  # curricula hang on it; so a batch hangs on its number alone
+        env.common_step_counter = number * (steps + most)  # curricula hang on it; so a batch hangs on its number alone
         observation, _ = env.reset(seed=seed % 2**31)
         if self._cfg.initial == "wide":
             ranges = ranges_of(env.robot_spec.name, self._cfg.ranges)
             state = draw_initial_states(env.robot_spec, ranges, env.num_envs, generator, self._ground)
             LeanScene(env).write(state.to(env.device))
             observation = env.observation_manager.compute()
-        self._recorder.clear()
-        if self._probe is not None:
-            self._probe.clear()
-        for step in range(steps):
+        for step in range(before + steps):
+            if step == before:
+                self._recorder.clear()
+                if self._probe is not None:
+                    self._probe.clear()
+                if before:
+                    env.set_nerd_mode("physx")
             action = actions[:, step]
             if self._policy is not None:
                 action = torch.where(follows, self._policy(observation["policy"]) + noise[:, step], action)

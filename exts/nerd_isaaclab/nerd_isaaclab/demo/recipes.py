@@ -77,6 +77,9 @@ class Stage:
     """Data that this stage adds."""
     training: Training
     """How to learn."""
+    in_the_air: bool = False
+    """Whether the robot touches nothing in these data. Only as the first stage: its model is that of free motion, which
+    the next stage builds in, and its data are used for nothing else."""
 
 
 @dataclass(frozen=True)
@@ -132,8 +135,21 @@ SLOW_ANT = (
     *("--ranges", "root_lin_vel=0.2", "root_ang_vel=0.5", "joint_vel=0.5", "root_height=0.2,0.6", "root_tilt=1.0"),
 )
 """Near the ground and nearly at rest, in any pose."""
+FALLS_ANT = ("--initial", "task", "--shares", "zero=1")
+"""The first moments from the task's resets without effort: falls and landings."""
+HIGH_UP = ("root_height=6,7", "root_lin_vel=3", "root_ang_vel=7")
+"""Ranges in which an Ant touches nothing for 24 steps."""
+AIR_ANT = ("--shares", "random=.35", "held=.25", "ou=.15", "spline=.1", "zero=.15", "--ranges", *HIGH_UP)
+"""In the air, with all kinds of efforts."""
+STOPS_ANT = ("--shares", "bang=.7", "random=.15", "held=.15", "--ranges", *HIGH_UP, "joint_vel=8")
+"""In the air, with legs that are thrown against their stops, as trained policies do."""
 ANT_TRAINING = ("--optimiser.lr", "3e-3", "--regime-power", "1.0")
 """Training of the Ant."""
+ANT_AIR_NETWORK = (
+    *("--model.width", "96", "--model.hidden", "128", "--model.kinks", "64", "--model.layers", "2"),
+    *("--token.no-contacts", "--optimiser.lr", "5e-3", "--regime-power", "1.0", "--updates", "32000"),
+)
+"""Network of the Ant's free motion and its training."""
 ANT_NETWORK = (
     *("--model.width", "160", "--model.hidden", "224", "--model.kinks", "96", "--token.contact-motion"),
     *ANT_TRAINING,
@@ -141,13 +157,24 @@ ANT_NETWORK = (
 """Network of the Ant and its training."""
 CARTPOLE_NETWORK = ("--model.width", "112", "--model.hidden", "144", "--model.kinks", "64")
 """Network of the shipped Cartpole."""
-NOISY_POLICY = ("--policy-noise", "0.5")
-"""With noise on the actions, so that what is near the policy's motion is seen too."""
 VISITS_ANT = (
     *("--initial", "task", "--shares", "zero=0.6", "random=0.1", "held=0.15", "ou=0.15"),
     *("--visited-steps", "400"),
 )
 """Short pieces from where the model leads, most of them without effort: robots that should come to rest."""
+
+
+def _practice(task: str, seed: int) -> tuple[Collection, Collection]:
+    """What a policy trained in the model does in the solver: whole runs, and pieces that begin where the policy leads
+    in the model. Both with noise, so that what is near its motion is seen too.
+    """
+    policy, noise = Policy(task, iterations=200, seconds=300.0), ("--policy-noise", "0.5")
+    takeover = (*noise, "--visited-steps", "300")
+    return (
+        Collection(task, 600_000, steps=300, num_envs=256, workers=1, seed=seed, practised=policy, options=noise),
+        Collection(task, 300_000, steps=16, workers=1, seed=seed + 1, practised=policy, visited=True, options=takeover),
+    )
+
 
 DEMO = {
     "cartpole": Recipe(
@@ -194,33 +221,38 @@ REPRODUCE = {
         stages=(
             Stage(
                 (
-                    Collection(ANT_RUN, transitions=2_000_000, steps=150, num_envs=256, seed=31),
-                    Collection(ANT_RUN, transitions=800_000, steps=200, seed=32, options=RESETS_ANT),
-                    Collection(ANT_RUN, transitions=800_000, seed=34, options=SLOW_ANT),
+                    Collection(ANT_RUN, transitions=2_400_000, steps=24, seed=71, options=AIR_ANT),
+                    Collection(ANT_RUN, transitions=1_200_000, steps=24, seed=73, options=STOPS_ANT),
                 ),
-                Training(minutes=5.0, options=ANT_NETWORK),
+                Training(minutes=None, options=ANT_AIR_NETWORK),
+                in_the_air=True,
             ),
             Stage(
                 (
+                    Collection(ANT_RUN, transitions=2_000_000, steps=150, num_envs=256, seed=31),
+                    Collection(ANT_RUN, transitions=800_000, steps=200, seed=32, options=RESETS_ANT),
+                    Collection(ANT_RUN, transitions=800_000, seed=34, options=SLOW_ANT),
                     Collection(ANT_RUN, transitions=1_500_000, steps=80, seed=33, options=FAST_ANT),
-                    Collection(ANT_RUN, transitions=700_000, steps=12, seed=41, visited=True, options=VISITS_ANT),
+                    Collection(ANT_RUN, transitions=600_000, steps=50, seed=64, options=FALLS_ANT),
                 ),
-                Training(minutes=8.0, options=ANT_TRAINING),
+                Training(minutes=11.0, options=ANT_NETWORK),
             ),
             Stage(
-                (Collection(ANT_RUN, transitions=700_000, steps=12, seed=42, visited=True, options=VISITS_ANT),),
+                (
+                    Collection(ANT_RUN, transitions=700_000, steps=12, seed=41, visited=True, options=VISITS_ANT),
+                    *_practice(ANT_RUN, 101),
+                    *_practice(ANT_SPIN, 103),
+                ),
                 Training(minutes=30.0, options=ANT_TRAINING),
             ),
             Stage(
                 (
-                    Collection(
-                        ANT_RUN, 500_000, 60, 256, seed=51, practised=Policy(ANT_RUN, 200), options=NOISY_POLICY
-                    ),
-                    Collection(
-                        ANT_SPIN, 300_000, 60, 256, seed=53, practised=Policy(ANT_SPIN, 200), options=NOISY_POLICY
-                    ),
+                    Collection(ANT_RUN, transitions=700_000, steps=12, seed=42, visited=True, options=VISITS_ANT),
+                    *_practice(ANT_RUN, 121),
+                    *_practice(ANT_SPIN, 123),
+                    *_practice(ANT_SPIN_TRACK, 125),
                 ),
-                Training(minutes=10.0, options=("--optimiser.lr", "2e-3", "--regime-power", "1.0")),
+                Training(minutes=30.0, options=ANT_TRAINING),
             ),
         ),
         evaluations=(Evaluation(ANT_RUN, steps=500), Evaluation(ANT_RUN, "driven", steps=500)),
@@ -241,9 +273,12 @@ def smoke(recipe: Recipe) -> Recipe:
         recipe: The recipe.
     """
     tiny = ("--updates", "20", "--batch", "64", "--validations", "1")
+    small = {True: ("--token.no-contacts", "--model.width", "16", "--model.hidden", "16"), False: ("--preset", "tiny")}
+    new = {number for number in range(len(recipe.stages)) if number == 0 or recipe.stages[number - 1].in_the_air}
     stages = [
-        Stage(
-            tuple(
+        replace(
+            stage,
+            collections=tuple(
                 replace(
                     item,
                     transitions=6_400,
@@ -255,7 +290,7 @@ def smoke(recipe: Recipe) -> Recipe:
                 )
                 for item in stage.collections
             ),
-            Training(minutes=None, options=tiny if number else ("--preset", "tiny", *tiny)),
+            training=Training(minutes=None, options=(*(small[stage.in_the_air] if number in new else ()), *tiny)),
         )
         for number, stage in enumerate(recipe.stages)
     ]

@@ -37,15 +37,17 @@ def phases_of(recipe: Recipe, commands: Commands, model: str | None = None) -> l
     phases = []
     if recipe.stages:
         here = commands.out.absolute()
-        for item, name, data, before in _making_steps(recipe):
-            if isinstance(item, Training):
-                phases.append(_train(item, name, data, before, commands))
+        for step in _making_steps(recipe):
+            if isinstance(step.item, Training):
+                phases.append(_train(step.item, step, commands))
                 continue
-            if item.practised is not None:
-                model_before = _Model(str(here / str(before) / "best"), (str(before),))
-                policy, seed = item.practised, item.practised.seeds[0]
-                phases.append(_learn(policy, seed, "neural", commands, model_before, practice_name(name)))
-            phases.append(_collect(item, name, before, commands))
+            if step.item.practised is not None:
+                model_before = _Model(str(here / str(step.before) / "best"), (str(step.before),))
+                policy, seed = step.item.practised, step.item.practised.seeds[0]
+                name = practice_name(policy, str(step.before))
+                if name not in {phase.name for phase in phases}:
+                    phases.append(_learn(policy, seed, "neural", commands, model_before, name))
+            phases.append(_collect(step.item, step.name, step.before, commands))
         name = training_name(len(recipe.stages) - 1)
         source = _Model(str(here / name / "best"), (name,))
     else:
@@ -85,9 +87,9 @@ def collection_name(index: int) -> str:
     return "collect" if index == 0 else f"collect-{index + 1}"
 
 
-def practice_name(collection: str) -> str:
-    """Name of the phase that trains the policy for a collection."""
-    return f"{collection}-policy"
+def practice_name(policy: Policy, trained: str) -> str:
+    """Name of the phase that trains a policy in the model of a stage, to collect what it does."""
+    return f"{trained}-policy-{_short(policy.task)}"
 
 
 def training_name(index: int) -> str:
@@ -136,31 +138,51 @@ def making_commands(recipe: Recipe) -> list[str]:
     """
     said: list[list[object]] = []
     here = Path()
-    for item, name, data, before in _making_steps(recipe):
-        if isinstance(item, Training):
-            said.append(["nerd", "train", *_train_words(item, here, name, data, before, False)])
+    for step in _making_steps(recipe):
+        if isinstance(step.item, Training):
+            said.append(["nerd", "train", *_train_words(step.item, here, step, False)])
             continue
-        if item.practised is not None:
-            policy = item.practised
-            words = _learn_words(policy, policy.seeds[0], "neural", here / str(before) / "best")
-            said.append(["nerd", "rl", "train", *words])
-        said.append(["nerd", "generate", *_collect_words(item, here, name, before)])
+        if step.item.practised is not None:
+            policy = step.item.practised
+            words = [
+                "nerd",
+                "rl",
+                "train",
+                *_learn_words(policy, policy.seeds[0], "neural", here / str(step.before) / "best"),
+            ]
+            said += [words] if words not in said else []
+        said.append(["nerd", "generate", *_collect_words(step.item, here, step.name, step.before)])
     return [shlex.join(map(str, words)) for words in said]
 
 
-def _making_steps(recipe: Recipe) -> Iterator[tuple[Collection | Training, str, tuple[str, ...], str | None]]:
-    """Each collection and training of a recipe in order, with the name of its phase, the names of the collections
-    before it, and that of the training of the stage before.
-    """
+@dataclass(frozen=True)
+class _Step:
+    """A collection or a training on the way to a model."""
+
+    item: Collection | Training
+    """What is done."""
+    name: str
+    """Name of its phase."""
+    data: tuple[str, ...]
+    """Names of the collections to learn from."""
+    before: str | None
+    """Name of the training of the stage before."""
+    built_in: bool
+    """Whether the model of the stage before becomes a part of this one, instead of its start."""
+
+
+def _making_steps(recipe: Recipe) -> Iterator[_Step]:
+    """Each collection and training of a recipe in order."""
     data: tuple[str, ...] = ()
-    before = None
+    before, built_in, collected = None, False, 0
     for number, stage in enumerate(recipe.stages):
         for item in stage.collections:
-            name = collection_name(len(data))
-            yield item, name, data, before
-            data += (name,)
-        yield stage.training, training_name(number), data, before
-        before = training_name(number)
+            name = collection_name(collected)
+            yield _Step(item, name, data, before, built_in)
+            data, collected = (*data, name), collected + 1
+        yield _Step(stage.training, training_name(number), data, before, built_in)
+        before, built_in = training_name(number), stage.in_the_air
+        data = () if stage.in_the_air else data
 
 
 def _collect_words(item: Collection, here: Path, name: str, trained: str | None) -> list[object]:
@@ -169,21 +191,22 @@ def _collect_words(item: Collection, here: Path, name: str, trained: str | None)
     words += ["--steps", item.steps, "--num-envs", item.num_envs, "--workers", item.workers, "--seed", item.seed]
     words += item.options
     if item.practised is not None:
-        words += ["--policy", _log_folder(here / practice_name(name)) if here.is_absolute() else "LOGS"]
+        trains = here / practice_name(item.practised, str(trained))
+        words += ["--policy", _log_folder(trains) if here.is_absolute() else "LOGS"]
     return [*words, "--visited", here / str(trained) / "best"] if item.visited else words
 
 
-def _train_words(
-    item: Training, here: Path, name: str, collected: tuple[str, ...], before: str | None, resume: bool
-) -> list[object]:
+def _train_words(item: Training, here: Path, step: _Step, resume: bool) -> list[object]:
     """Words for ``nerd train``."""
-    words: list[object] = [*(here / each / "data" for each in collected), "--out", here / name]
+    words: list[object] = [*(here / each / "data" for each in step.data), "--out", here / step.name]
     words += ["--seed", item.seed, *item.options]
     if item.minutes is not None:
         words += ["--minutes", item.minutes]
     if resume:
         return [*words, "--resume"]
-    return [*words, "--overwrite", *(() if before is None else ("--start", here / before / "best"))]
+    if step.before is not None:
+        words += ["--free-motion" if step.built_in else "--start", here / step.before / "best"]
+    return [*words, "--overwrite"]
 
 
 def _collect(item: Collection, name: str, trained: str | None, commands: Commands) -> Phase:
@@ -202,15 +225,18 @@ def _collect(item: Collection, name: str, trained: str | None, commands: Command
         8.0 + item.transitions / (VISIT_RATE if item.visited else COLLECT_RATE),
         to_plain(item),
         run,
-        (*((str(trained),) if item.visited else ()), *((practice_name(name),) if item.practised else ())),
+        (
+            *((str(trained),) if item.visited else ()),
+            *((practice_name(item.practised, str(trained)),) if item.practised else ()),
+        ),
     )
 
 
-def _train(item: Training, name: str, collected: tuple[str, ...], before: str | None, commands: Commands) -> Phase:
+def _train(item: Training, step: _Step, commands: Commands) -> Phase:
     def run(folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
         from nerd_core import checkpoint
 
-        words = _train_words(item, folder.parent, name, collected, before, (folder / "last").is_dir())
+        words = _train_words(item, folder.parent, step, (folder / "last").is_dir())
         first = len(commands.said)
         commands.nerd("train", *words, threads=item.threads)
         if not (folder / "best").is_dir():
@@ -228,13 +254,13 @@ def _train(item: Training, name: str, collected: tuple[str, ...], before: str | 
 
     budget = "" if item.minutes is None else f" for {item.minutes:g} minutes"
     return Phase(
-        name,
+        step.name,
         f"Train the model{budget}",
         "A network learns to predict the next state from the state, the control and the contacts.",
         8.0 + 60.0 * (item.minutes or 1.0),
         to_plain(item),
         run,
-        (*collected, *((before,) if before else ())),
+        (*step.data, *((step.before,) if step.before else ())),
     )
 
 

@@ -69,9 +69,9 @@ class Generate:
     seed: int = 0
     """Seed of everything that is drawn."""
     shares: tuple[str, ...] = ()
-    """Share of trajectories by kind of excitation, for instance random=1 or held=.5 policy=.5. Kinds: random, held, ou,
-    spline, zero; without managers also pd, with managers policy. Default: a mixture of all but policy, or with --policy
-    the policy alone."""
+    """Share of trajectories by kind of excitation, for instance random=1 or held=.5 policy=.5. Kinds: random, held,
+    bang, ou, spline, zero; without managers also pd, with managers policy. Default: a mixture of all but bang and
+    policy, or with --policy the policy alone."""
     initial: Literal["auto", "wide", "task"] = "auto"
     """First states: drawn from wide ranges, or as the task resets its robot. auto: task with managers, else wide."""
     visited: str | None = None
@@ -79,7 +79,7 @@ class Generate:
     states instead: the solver then shows what should have happened where the model goes. For another round of
     training."""
     visited_steps: int = 300
-    """Length of these roll-outs [control steps]."""
+    """Length of these roll-outs [control steps]; with managers the most, each batch draws its own."""
     ranges: tuple[str, ...] = ()
     """Changes of the wide ranges, for instance joint_vel=3 root_height=0.5,1.0. Each robot of this package has ranges
     of its own; names: root_height, root_tilt, root_lin_vel, root_ang_vel, joint_pos_share, slide, joint_vel,

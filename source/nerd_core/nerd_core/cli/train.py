@@ -10,6 +10,8 @@
     nerd train data/ant --out runs/ant --resume                       # go on after an interruption
     nerd train data/ant --config runs/ant/best --out runs/ant-again   # the same settings once more
     nerd train data/ant-rough --start runs/ant/best --minutes 10 --out runs/ant-rough
+    nerd train data/ant-air --token.no-contacts --out runs/ant-air    # a robot that touches nothing ...
+    nerd train data/ant --free-motion runs/ant-air/best --token.contact-motion --out runs/ant  # ... and contacts
     torchrun --nproc-per-node 2 -m nerd_core train data/ant --preset paper-384 --minutes 600 --out runs/ant-paper
 
 The settings of the network and of the training stand in the help of the preset: ``nerd train --preset small --help``.
@@ -67,6 +69,9 @@ class Train:
     """Settings of an earlier run: a ``config.json`` or the checkpoint that holds it. Instead of a preset."""
     start: Path | None = None
     """Checkpoint whose weights and normalisers to start from, to fine-tune it. Instead of a preset."""
+    free_motion: Path | None = None
+    """Checkpoint of a model without contacts, trained on a robot in the air. It becomes a part of the new one, which
+    then learns only what contacts add to it."""
     resume: bool = False
     """Go on with the run in ``out`` from its last save, with its settings."""
     overwrite: bool = False
@@ -195,15 +200,15 @@ def make_predictor(command: Train, data: TrajectoryDataset) -> Predictor:
     """
     source = command.out / LAST if command.resume else command.start
     if source is None:
-        torch.manual_seed(command.training.seed)
-        predictor = Predictor(data.spec, command.predictor)
+        free, cfg = _free_motion(command, data), command.predictor
+        if free is not None:
+            cfg = replace(cfg, free=free.cfg.as_free_motion())
+        predictor = _fresh_predictor(data, cfg, free, command.training.seed)
         can_say = predictor.needs_contacts and ("ground" in data.arrays or "contact_active" in data.arrays)
         if can_say and not comes_near_ground(predictor, data):
             print(f"no slot of '{data.spec.name}' ever comes near the ground in these data: the token leaves them out")
-            torch.manual_seed(command.training.seed)
-            predictor = Predictor(
-                data.spec, replace(command.predictor, token=replace(command.predictor.token, contacts=False))
-            )
+            cfg = replace(cfg, token=replace(cfg.token, contacts=False))
+            predictor = _fresh_predictor(data, cfg, free, command.training.seed)
         return predictor
     predictor = checkpoint.load(source, expected_spec=data.spec)
     if predictor.cfg != command.predictor:
@@ -211,6 +216,30 @@ def make_predictor(command: Train, data: TrajectoryDataset) -> Predictor:
             f"the model of '{source}' has other settings than asked for: its network is given, leave those options out"
         )
     return predictor
+
+
+def _fresh_predictor(data: TrajectoryDataset, cfg: PredictorCfg, free: Predictor | None, seed: int) -> Predictor:
+    """A predictor with weights that depend on the seed alone, and the weights of the model of free motion, if any."""
+    torch.manual_seed(seed)
+    predictor = Predictor(data.spec, cfg)
+    if predictor.free is not None and free is not None:
+        predictor.free.load_state_dict(free.state_dict())
+    return predictor
+
+
+def _free_motion(command: Train, data: TrajectoryDataset) -> Predictor | None:
+    """The model of free motion to build in; None if there shall be none."""
+    if command.free_motion is None:
+        if command.predictor.free is not None:
+            raise TrainingError("the model to be repeated has one of free motion within: name it with --free-motion")
+        return None
+    model = checkpoint.load(command.free_motion, expected_spec=data.spec)
+    if model.cfg.change != command.predictor.change:
+        raise TrainingError(
+            f"'{command.free_motion}': got a model with changes {model.cfg.change}, expected one with "
+            f"{command.predictor.change}, as the model that it shall become a part of"
+        )
+    return model
 
 
 def comes_near_ground(predictor: Predictor, data: TrajectoryDataset) -> bool:
