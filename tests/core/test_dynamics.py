@@ -432,3 +432,22 @@ def test_wrong_shapes_are_named():
         dynamics.step(torch.zeros(N - 1, 4), torch.zeros(N - 1, 2))
     with pytest.raises(ValueError, match="at least 1"):
         dynamics.resize(0)
+
+
+def test_noise_is_a_share_of_what_a_step_changes_and_its_absence_leaves_no_trace():
+    """With noise the changes of many equal environments scatter by that share of the data's, about the prediction;
+    without it they are the same to the last bit; what is not a size is refused.
+    """
+    spec = cartpole()
+    predictor, begin = make(spec), start(spec, 1).expand(4000, -1)
+    control = torch.zeros(4000, spec.control_dim)
+    plain = NeuralDynamics(predictor, 4000).step(begin, control)
+    assert torch.equal(plain, plain[:1].expand_as(plain))
+    torch.manual_seed(5)
+    noisy = NeuralDynamics(predictor, 4000, noise=0.1).step(begin, control)
+    velocity = (noisy - plain)[:, spec.state.joint_vel]
+    torch.testing.assert_close(velocity.std(0), torch.full((2,), 0.1 * 0.02), rtol=0.05, atol=0)
+    assert velocity.mean(0).abs().max().item() < 0.1 * 0.02 * 0.1
+    for wrong in (-0.1, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="expected a finite number >= 0"):
+            NeuralDynamics(predictor, 1, noise=wrong)

@@ -70,6 +70,7 @@ class NeuralDynamics:
         device: torch.device | str | None = None,
         ground: Ground | None = None,
         compile: bool = False,
+        noise: float = 0.0,
     ):
         """Starts with empty histories.
 
@@ -81,7 +82,12 @@ class NeuralDynamics:
             compile: Whether to compile the step, which pays after some ten thousand steps. Needs a C++ compiler on the
                 CPU and Triton on a GPU; without them a warning is given and the step runs uncompiled. Every number of
                 environments is compiled for itself.
+            noise: Standard deviation of noise on each predicted change of state, as a share of the typical change in
+                the training data. A policy that learns with it cannot count on what only this model would do.
         """
+        if not 0.0 <= noise < float("inf"):
+            raise ValueError(f"got a noise of {noise}, expected a finite number >= 0")
+        self.noise = noise
         own = predictor.force_scale.device
         self.device = torch.device(device) if device is not None else own
         self.predictor = predictor if own == self.device else predictor.to(self.device)
@@ -216,7 +222,10 @@ class NeuralDynamics:
         if contacts is None:
             contacts = self.predictor.contacts(state, self.ground)
         prediction = self.predictor.step(state, control, contacts, self._cache)
-        next_state = self.predictor.next_state(state, prediction)
+        said = prediction
+        if self.noise:
+            said = Prediction(prediction.change + self.noise * torch.randn_like(prediction.change))
+        next_state = self.predictor.next_state(state, said)
         good = sane & self.guard(next_state)
         next_state = torch.where(good[:, None], next_state, state)
         held = ~good

@@ -130,9 +130,12 @@ class NerdDynamics(ManagerBasedRLEnv):
         predictor = checkpoint.load(find_model(path), expected_spec=self.robot_spec, device=self.device).eval()
         self._refuse_unsupported_terms(predictor.cfg.force_head)
         ground = find_ground(self) if predictor.needs_contacts else None
-        compiled = self.nerd_cfg.compile
-        self.nerd_cfg.checkpoint = path
-        self.use_dynamics(NeuralDynamics(predictor, self.num_envs, self.device, ground=ground, compile=compiled))
+        cfg = self.nerd_cfg
+        dynamics = NeuralDynamics(
+            predictor, self.num_envs, self.device, ground=ground, compile=cfg.compile, noise=cfg.noise
+        )
+        cfg.checkpoint = path
+        self.use_dynamics(dynamics)
 
     def use_dynamics(self, dynamics: NeuralDynamics) -> None:
         """Lets the neural environments be stepped by an object of one's own, in the place of a checkpoint's model.

@@ -33,6 +33,10 @@ class NerdCfg:
     neural_share: float = 0.5
     """Share of the environments that are neural in ``mixed`` mode, the first ones."""
 
+    noise: float = 0.0
+    """Noise on the model's step, as a share of what a control step typically changes; 0.05 to 0.1 are sensible while
+    policies are trained. Like randomised masses in a solver, it keeps a policy from counting on the model's errors."""
+
     compile: bool = False
     """Whether the model's step is compiled. Pays on a GPU, and on a CPU for small models."""
 
