@@ -16,8 +16,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from nerd_core import checkpoint
 from nerd_core.data.manifest import MANIFEST
 from nerd_core.data.shards import ShardReader, ShardWriter
+from nerd_core.dynamics import rollout
 from nerd_isaaclab.collect.collect_cfg import CollectCfg, CollectError
 from nerd_isaaclab.models import find_model
 from support.seam import make_env
@@ -198,10 +200,10 @@ def test_a_policy_acts_with_noise(managed_env, repo_root, tmp_path):
 
 
 def test_the_solver_takes_over_where_a_model_has_led(managed_env, tmp_path):
-    """With managers and a visited model trajectories begin where episodes in the model are after a drawn while: passive
-    poles have left their resets by then. What is recorded is the solver's, and the same command gives the same bytes.
+    """With managers and a visited model trajectories begin where the model leads from the task's resets in a drawn
+    number of steps. What is recorded then is the solver's, and the same command gives the same bytes.
     """
-    cfg = dataclasses.replace(MANAGED, shares={"zero": 1.0}, steps=10)
+    cfg = dataclasses.replace(MANAGED, shares={"zero": 1.0}, steps=10, initial="task")
     model = str(find_model("cartpole-quick"))
     first = {}
     for name, visited in (("plain", None), ("one", model), ("two", model)):
@@ -209,8 +211,10 @@ def test_the_solver_takes_over_where_a_model_has_led(managed_env, tmp_path):
         batches = list(ShardReader(tmp_path / name / "shard-000"))
         first[name] = torch.cat([torch.from_numpy(batch.state[batch.rows("state")[:-1]]) for batch in batches])
     assert content(tmp_path / "one") == content(tmp_path / "two")
-    speeds = {name: states[:, 2:].abs().mean() for name, states in first.items()}
-    assert speeds["one"] > 3.0 * speeds["plain"] + 0.1
+    path = rollout(checkpoint.load(model), first["plain"][:NUM_ENVS], torch.zeros(NUM_ENVS, 60, 1))
+    away = (path - first["one"][:NUM_ENVS, None])[..., [0, 2, 3]].abs().amax(-1)  # angles may count turns
+    steps = int(away.median(0).values.argmin())
+    assert steps > 0 and (away[:, steps] < 1e-2).float().mean() > 0.7  # some episodes end
     check_by_replay(managed_env, tmp_path / "one" / "shard-000", tolerance=2e-3)
 
 
