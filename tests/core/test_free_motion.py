@@ -219,7 +219,8 @@ def test_train_builds_in_a_model_and_leaves_it_alone(data, tmp_path, capsys):
         not torch.equal(value, tensors[key])
         for key, value in checkpoint.read(tmp_path / "whole" / "best").tensors.items()
     )
-    capsys.readouterr()
+    assert main(["train", str(data), *onward, "--overwrite", "--free-motion", str(tmp_path / "air" / "best")]) != 0
+    assert "both --start and --free-motion" in capsys.readouterr().err
     again = ["--config", str(tmp_path / "whole" / "best"), "--out", str(tmp_path / "again")]
     assert main(["train", str(data), *again]) != 0
     assert "--free-motion" in capsys.readouterr().err

@@ -199,6 +199,10 @@ def make_predictor(command: Train, data: TrajectoryDataset) -> Predictor:
         data: The dataset, which knows the robot.
     """
     source = command.out / LAST if command.resume else command.start
+    if command.start is not None and command.free_motion is not None:
+        raise TrainingError(
+            "got both --start and --free-motion, expected one: a model that goes on keeps the free motion that it has"
+        )
     if source is None:
         free, cfg = _free_motion(command, data), command.predictor
         if free is not None:
