@@ -80,13 +80,11 @@ class Collector:
             shard: Number of the shard.
         """
         self._env, self._cfg, self._shard = env, cfg, shard
-        with torch.inference_mode():  # as in run(): what an earlier collection left cannot be written to without
-            env.reset(seed=cfg.seed)
+        env.reset(seed=cfg.seed)
         self._spec = env.robot_spec
         self._probe = ContactProbe(env) if cfg.contacts in ("sensor", "both") else None
         # Isaac Lab sets velocities to zero in the first reset of its life, and engines warm up in their first step.
-        with torch.inference_mode():
-            env.step(torch.zeros(env.num_envs, env.action_manager.total_action_dim, device=env.device))
+        env.step(torch.zeros(env.num_envs, env.action_manager.total_action_dim, device=env.device))
         warnings: list[str] = []
         ground = self._find_ground(warnings)
         rollouts = ManagedRollouts if cfg.managers else LeanRollouts

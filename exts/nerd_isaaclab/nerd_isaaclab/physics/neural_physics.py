@@ -122,6 +122,8 @@ class NeuralPhysics:
         self._dynamics.reset(None if isinstance(env_ids, slice) else env_ids.long())
         self.contact_forces[env_ids] = 0.0
         if self._expected is not None:
+            # Not in place: it may have been made in inference mode, and a tensor from there must not change outside.
+            self._expected = self._expected.clone()
             self._expected[env_ids] = torch.nan  # differs from anything: the state is read from the engine
 
     def error_summary(self) -> dict[str, torch.Tensor]:
