@@ -40,14 +40,11 @@ def phases_of(recipe: Recipe, commands: Commands, model: str | None = None) -> l
         for step in _making_steps(recipe):
             if isinstance(step.item, Training):
                 phases.append(_train(step.item, step, commands))
-                continue
-            if step.item.practised is not None:
+            elif isinstance(step.item, Policy):
                 model_before = _Model(str(here / str(step.before) / "best"), (str(step.before),))
-                policy, seed = step.item.practised, step.item.practised.seeds[0]
-                name = practice_name(policy, str(step.before))
-                if name not in {phase.name for phase in phases}:
-                    phases.append(_learn(policy, seed, "neural", commands, model_before, name))
-            phases.append(_collect(step.item, step.name, step.before, commands))
+                phases.append(_learn(step.item, step.item.seeds[0], "neural", commands, model_before, step.name))
+            else:
+                phases.append(_collect(step.item, step.name, step.before, commands))
         name = training_name(len(recipe.stages) - 1)
         source = _Model(str(here / name / "best"), (name,))
     else:
@@ -141,25 +138,19 @@ def making_commands(recipe: Recipe) -> list[str]:
     for step in _making_steps(recipe):
         if isinstance(step.item, Training):
             said.append(["nerd", "train", *_train_words(step.item, here, step, False)])
-            continue
-        if step.item.practised is not None:
-            policy = step.item.practised
-            words = [
-                "nerd",
-                "rl",
-                "train",
-                *_learn_words(policy, policy.seeds[0], "neural", here / str(step.before) / "best"),
-            ]
-            said += [words] if words not in said else []
-        said.append(["nerd", "generate", *_collect_words(step.item, here, step.name, step.before)])
+        elif isinstance(step.item, Policy):
+            words = _learn_words(step.item, step.item.seeds[0], "neural", here / str(step.before) / "best")
+            said.append(["nerd", "rl", "train", *words])
+        else:
+            said.append(["nerd", "generate", *_collect_words(step.item, here, step.name, step.before)])
     return [shlex.join(map(str, words)) for words in said]
 
 
 @dataclass(frozen=True)
 class _Step:
-    """A collection or a training on the way to a model."""
+    """A collection, the training of a policy for one, or a training on the way to a model."""
 
-    item: Collection | Training
+    item: Collection | Policy | Training
     """What is done."""
     name: str
     """Name of its phase."""
@@ -172,11 +163,18 @@ class _Step:
 
 
 def _making_steps(recipe: Recipe) -> Iterator[_Step]:
-    """Each collection and training of a recipe in order."""
+    """Each collection and training of a recipe in order, and before the first collection that a policy drives its own
+    training in the model of the stage before: once, however many collections it drives.
+    """
     data: tuple[str, ...] = ()
     before, built_in, collected = None, False, 0
     for number, stage in enumerate(recipe.stages):
+        practised: set[str] = set()
         for item in stage.collections:
+            trains = "" if item.practised is None else practice_name(item.practised, str(before))
+            if item.practised is not None and trains not in practised:
+                practised.add(trains)
+                yield _Step(item.practised, trains, data, before, built_in)
             name = collection_name(collected)
             yield _Step(item, name, data, before, built_in)
             data, collected = (*data, name), collected + 1
