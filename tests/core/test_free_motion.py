@@ -72,7 +72,7 @@ def test_slots_say_where_free_motion_takes_them():
     free = predictor.free_change(state, control)
     assert contacts is not None and free is not None
     ahead = predictor.contact_model(predictor.codec.apply(state, free), ground)
-    raw, _ = predictor._raw_tokens(state, control, contacts)
+    raw = predictor._raw_tokens(state, control, contacts).tokens
     gap = raw[:, predictor.tokenizer.slices["contact_gap_next"]]
     radius = torch.tensor([slot.radius for slot in predictor.spec.slots])
     both = contacts.active & ahead.active & (ahead.distance - radius < 0.04)
@@ -122,7 +122,7 @@ def test_stops_are_seen_where_free_motion_leads():
     free = predictor.free_change(state, control)
     assert free is not None
     ahead = predictor.codec.apply(state, free)[:, 0]
-    raw, _ = predictor._raw_tokens(state, control, None)
+    raw = predictor._raw_tokens(state, control, None).tokens
     above = raw[:, predictor.tokenizer.slices["limit_next"]][:, 0]
     torch.testing.assert_close(above, (ahead - 4.0).clamp(min=-8.0 * STOP_BAND), rtol=0, atol=1e-6)
 

@@ -19,6 +19,7 @@ from nerd_core.data.layout import check_trajectories
 from nerd_core.grounds import PlaneGround
 from nerd_core.guard import StateGuard
 from nerd_core.spec import Control
+from nerd_core.tokens import stop_band
 from nerd_isaaclab.collect.contact_agreement import compare, contacts_of_slots
 from nerd_isaaclab.collect.contact_probe import ContactPairs
 from nerd_isaaclab.collect.excitation import (
@@ -404,3 +405,19 @@ def test_an_override_that_names_nothing_is_refused():
         check_overrides(cfg, ["env.scene.env_spacin=5"])
     with pytest.raises(ValueError, match="no 'height'"):
         check_overrides(cfg, ["env.height=5"])
+
+
+def test_a_share_of_the_joints_starts_before_its_stops():
+    """With at_stops the asked share of the joints that have stops starts in the band before one of them, half at each;
+    a joint that wraps has none. Without it first states are what they were before there was such a choice.
+    """
+    spec = cartpole()
+    slide = spec.joints[0]
+    states = draw_initial_states(spec, InitialStateCfg(at_stops=0.5), 4000, generator(1), None)
+    plain = draw_initial_states(spec, InitialStateCfg(), 4000, generator(1), None)
+    position = states[:, 0]
+    above, below = position > slide.upper - stop_band(slide), position < slide.lower + stop_band(slide)
+    assert position.min() >= slide.lower and position.max() <= slide.upper
+    assert abs(above.float().mean() - 0.25) < 0.03 and abs(below.float().mean() - 0.25) < 0.03
+    assert torch.equal(states[:, 1:2], plain[:, 1:2])
+    assert torch.equal(position[~(above | below)], plain[~(above | below), 0])

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -39,6 +40,20 @@ def ant() -> RobotSpec:
         decimation=2,
         slots=tuple(slots),
     )
+
+
+def symmetric_ant() -> RobotSpec:
+    """An Ant with one leg along each diagonal, its ankles all turning the same way: it has eight symmetries."""
+    base, share = ant(), 0.5**0.5
+    joints, slots = list(base.joints), [*sphere_slots("torso", 0.25)]
+    for i in range(4):
+        x, y, _ = base.bodies[1 + i].parent_pos
+        along = (math.copysign(share, x), math.copysign(share, y), 0.0)
+        joints[4 + i] = replace(joints[4 + i], axis=(-along[1], along[0], 0.0))
+        for body in ("torso", f"leg_{i}"):
+            slots += capsule_slots(body, 0.08, 0.1 * 2**0.5, along, (x / 2, y / 2, 0.0))
+        slots += capsule_slots(f"foot_{i}", 0.08, 0.2 * 2**0.5, along, (x, y, 0.0))
+    return replace(base, joints=tuple(joints), slots=tuple(slots))
 
 
 def cartpole() -> RobotSpec:

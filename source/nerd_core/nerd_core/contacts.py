@@ -21,6 +21,12 @@ from .grounds import Ground
 from .kinematics import ForwardKinematics, rotation_columns
 from .spec import RobotSpec
 
+SAME_PLACE = 1.0e-4
+"""Distance below which two slots are in the same place [m]."""
+
+_POSES = 4
+"""Poses of the joints in which they have to be."""
+
 
 @dataclass(frozen=True)
 class Contacts:
@@ -181,3 +187,21 @@ class ContactModel(nn.Module):
         points = self._points(transforms, lead)
         hit = ground.query(points, env_ids, self.gate)
         return Contacts.gated(hit.distance, hit.normal, hit.closest, self.gate)
+
+
+def distinct_slots(spec: RobotSpec) -> list[int]:
+    """Slots without those that always are where an earlier one of the same size is.
+
+    Args:
+        spec: The robot.
+    """
+    with torch.device("cpu"):  # numbers are needed, even where a network is only sketched on the device "meta"
+        state = torch.rand(_POSES, spec.state.dim, generator=torch.Generator().manual_seed(0))
+        points = ContactModel(spec).slot_points(state)
+    found: list[int] = []
+    for index, slot in enumerate(spec.slots):
+        distances = [(points[:, index] - points[:, other]).abs().max() for other in found]
+        twins = [spec.slots[other].radius == slot.radius for other in found]
+        if not any(twin and distance < SAME_PLACE for twin, distance in zip(twins, distances, strict=True)):
+            found.append(index)
+    return found

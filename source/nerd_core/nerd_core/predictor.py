@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from .contacts import ContactModel, Contacts
 from .frames import ChangeCfg, ChangeCodec, out_of_frame, rotation_matrix
@@ -21,6 +22,7 @@ from .grounds import Ground
 from .models import Cache, MlpCfg, Past, RecurrentCfg, ResidualMlpCfg, TransformerCfg, build_model
 from .normalisation import Normaliser
 from .spec import RobotSpec
+from .symmetry import SignedPermutation, Symmetry, Views, change_view, symmetries_of
 from .tokens import TokenCfg, Tokenizer
 
 LOG_VAR_RANGE = (-14.0, 4.0)
@@ -99,13 +101,17 @@ class Prediction:
         return None if self.members is None else self.members.change.std(0)
 
 
-class _Free(NamedTuple):
-    """Motion of a robot that touches nothing."""
+class _Seen(NamedTuple):
+    """What the network is given, and how its output is to be read."""
 
-    change: Tensor
-    """Change of state, not normalised, shape (..., D)."""
-    near: Tensor | None
-    """Whether there is anything to add to it, shape (..., 1); None for always."""
+    tokens: Tensor
+    """Tokens, shape (..., token dim)."""
+    free: Tensor | None = None
+    """Change of state of a robot that touches nothing, not normalised, shape (..., D); None if it is not known."""
+    near: Tensor | None = None
+    """Whether there is anything to add to that, shape (..., 1); None for always."""
+    view: Tensor | None = None
+    """Which of its equivalent views the robot is seen in, shape (...); None for its own."""
 
 
 class Predictor(nn.Module):
@@ -139,10 +145,23 @@ class Predictor(nn.Module):
         """Predicts the change of state of a robot that touches nothing, and is not trained any more: a smooth function
         that is learned fast from robots in the air. The network then has only to say what contacts change, and is told
         where each slot would go without them: what a solver of contacts begins with, too."""
+        self._lead = self._views = self._changes = self._back = None
+        if cfg.token.symmetric:
+            if not isinstance(cfg.model, ResidualMlpCfg | MlpCfg) or cfg.model.window != 1:
+                raise ValueError(
+                    f"got a '{cfg.model.kind}' network for symmetric views, expected one without memory: views change "
+                    "from step to step"
+                )
+            symmetries = symmetries_of(self.tokenizer.seen)
+            self._lead = Views([self.tokenizer.leading(symmetry) for symmetry in symmetries])
+            self._views = Views([self.tokenizer.view(symmetry) for symmetry in symmetries])
+            self._changes = Views([change_view(spec, self.codec, symmetry) for symmetry in symmetries])
+            self._back = Views([self._output_view(symmetry).inverse() for symmetry in symmetries])
         if cfg.free is not None:
             alone = PredictorCfg(model=cfg.free.model, token=cfg.free.token, change=cfg.change)
             self.free = Predictor(spec, alone).requires_grad_(False)
-        self.model = build_model(cfg.model, self.tokenizer.dim, tuple(lengths.values()), cfg.ensemble)
+        told = self._views.count if cfg.token.told_view and self._views is not None else 0
+        self.model = build_model(cfg.model, self.tokenizer.dim + told, tuple(lengths.values()), cfg.ensemble)
         self.register_buffer("force_scale", torch.ones(()))
 
     @property
@@ -163,14 +182,14 @@ class Predictor(nn.Module):
         Returns:
             Predictions, leading dimensions (B, T).
         """
-        tokens, free = self._see(state, control, contacts)
-        return self._read(self.model(tokens), state, free)
+        seen = self._see(state, control, contacts)
+        return self._read(self.model(seen.tokens), state, seen)
 
     def prefill(self, state: Tensor, control: Tensor, contacts: Contacts | None = None) -> tuple[Prediction, Past]:
         """As :meth:`forward`, and also returns the past with which :meth:`extend` goes on from the sequences' end."""
-        tokens, free = self._see(state, control, contacts)
-        y, past = self.model.prefill(tokens)
-        return self._read(y, state, free), past
+        seen = self._see(state, control, contacts)
+        y, past = self.model.prefill(seen.tokens)
+        return self._read(y, state, seen), past
 
     def tokens(self, state: Tensor, control: Tensor, contacts: Contacts | None = None) -> Tensor:
         """What the network is given.
@@ -184,7 +203,7 @@ class Predictor(nn.Module):
             Normalised tokens in the type of the network's weights, shape (..., token dim); features of contacts that
             are not active are exactly zero.
         """
-        return self._see(state, control, contacts)[0]
+        return self._see(state, control, contacts).tokens
 
     def contacts(self, state: Tensor, ground: Ground | None, env_ids: Tensor | None = None) -> Contacts | None:
         """Contacts of states with a ground; None when the network sees none.
@@ -216,9 +235,9 @@ class Predictor(nn.Module):
             contacts: Contacts of the states, leading dimension (B,). None only if the network sees none.
             past: What the call before, or :meth:`prefill`, returned; None at the start.
         """
-        tokens, free = self._see(state, control, contacts)
-        y, past = self.model.extend(tokens, past)
-        return self._read(y, state, free), past
+        seen = self._see(state, control, contacts)
+        y, past = self.model.extend(seen.tokens, past)
+        return self._read(y, state, seen), past
 
     def init_cache(self, batch: int, device: torch.device | str | None = None) -> Cache:
         """An empty history of ``batch`` environments for :meth:`step`."""
@@ -234,8 +253,8 @@ class Predictor(nn.Module):
             contacts: Contacts of the states, leading dimension (B,). None only if the network sees none.
             cache: History of the same environments.
         """
-        tokens, free = self._see(state, control, contacts)
-        return self._read(self.model.step(tokens, cache), state, free)
+        seen = self._see(state, control, contacts)
+        return self._read(self.model.step(seen.tokens, cache), state, seen)
 
     def reset(self, cache: Cache, envs: Tensor | None = None) -> None:
         """Empties the history of some environments; see :meth:`nerd_core.models.SequenceModel.reset`."""
@@ -253,9 +272,10 @@ class Predictor(nn.Module):
         """
         if self.free is None:
             return None
-        tokens = self.free.tokens(state, control)
-        y, _ = self.free.model.extend(tokens.reshape(-1, tokens.shape[-1]), None)
-        return self.free.change_normaliser.inverse(y.reshape(*tokens.shape[:-1], -1).to(state.dtype))
+        seen = self.free._see(state, control, None)
+        y, _ = self.free.model.extend(seen.tokens.reshape(-1, seen.tokens.shape[-1]), None)
+        prediction = self.free._read(y.reshape(*seen.tokens.shape[:-1], -1), state, seen)
+        return self.free.change_normaliser.inverse(prediction.change)
 
     def next_state(self, state: Tensor, prediction: Prediction) -> Tensor:
         """The state that a prediction leads to.
@@ -295,9 +315,15 @@ class Predictor(nn.Module):
             next_state: States one control step later, shape (..., S).
             contacts: Contacts of ``state``. None only if the network sees none.
         """
-        tokens, _ = self._raw_tokens(state, control, contacts)
-        self.token_normaliser.update(tokens, self.tokenizer.mask(contacts))
-        self.change_normaliser.update(self.codec.encode(state, next_state))
+        contacts = self.tokenizer.pick(contacts)
+        tokens, mask = self._raw_tokens(state, control, contacts).tokens, self.tokenizer.mask(contacts)
+        change = self.codec.encode(state, next_state)
+        if self._views is not None and self._changes is not None:
+            # Statistics of all views at once are the same in each of them, so that a view can be taken afterwards.
+            tokens, change = self._views.all(tokens), self._changes.all(change)
+            mask = None if mask is None else self._views.all(mask.float()) != 0
+        self.token_normaliser.update(tokens, mask)
+        self.change_normaliser.update(change)
 
     def finalise_statistics(self, force_scale: float | None = None) -> None:
         """Sets the normalisers from what they have seen.
@@ -312,47 +338,66 @@ class Predictor(nn.Module):
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
-    def _see(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> tuple[Tensor, _Free | None]:
-        """The normalised tokens, and free motion where it is known."""
+    def _see(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> _Seen:
+        """What the network is given: tokens that are normalised, and in one view of those that are equivalent."""
         spec = self.spec
         if state.shape[-1] != spec.state.dim or control.shape[-1] != spec.control_dim:
             raise ValueError(
                 f"got states of length {state.shape[-1]} and controls of length {control.shape[-1]}, "
                 f"expected {spec.state.dim} and {spec.control_dim} for '{spec.name}'"
             )
-        tokens, free = self._raw_tokens(state, control, contacts)
-        tokens = self.token_normaliser(tokens, self.tokenizer.mask(contacts))
-        return tokens.to(next(self.model.parameters()).dtype), free
+        contacts = self.tokenizer.pick(contacts)
+        seen, view = self._raw_tokens(state, control, contacts), None
+        tokens = self.token_normaliser(seen.tokens, self.tokenizer.mask(contacts))
+        if self._views is not None and self._lead is not None:
+            view = self._lead.first(self.tokenizer.leads(seen.tokens, contacts))
+            tokens = self._views(tokens, view)
+            if self.cfg.token.told_view:
+                told = functional.one_hot(view, self._views.count).to(tokens.dtype)
+                tokens = torch.cat((tokens, told), dim=-1)
+        return seen._replace(tokens=tokens.to(next(self.model.parameters()).dtype), view=view)
 
-    def _raw_tokens(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> tuple[Tensor, _Free | None]:
-        """Tokens that are not normalised, and free motion where it is known."""
+    def _raw_tokens(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> _Seen:
+        """Tokens that are not normalised, in the robot's own view, and free motion where it is known."""
         change = self.free_change(state, control)
         if change is None or self.cfg.free is None:
-            return self.tokenizer(state, control, contacts), None
+            return _Seen(self.tokenizer(state, control, contacts))
         ahead, stops = self.codec.apply(state, change), self.cfg.free.token.limits
         tokens = self.tokenizer(state, control, contacts, ahead=ahead, ahead_knows_stops=stops)
-        return tokens, _Free(change, None if stops else self.tokenizer.near(state, ahead, contacts).unsqueeze(-1))
+        return _Seen(tokens, change, None if stops else self.tokenizer.near(state, ahead, contacts).unsqueeze(-1))
 
-    def _read(self, y: Tensor, state: Tensor, free: _Free | None = None) -> Prediction:
+    def _output_view(self, symmetry: Symmetry) -> SignedPermutation:
+        """What a symmetry does to the network's output."""
+        change = change_view(self.spec, self.codec, symmetry)
+        parts = {
+            "change": change,
+            "log_var": SignedPermutation.unsigned(change.source),
+            "force": symmetry.bodies.of_vectors(symmetry.axes),
+        }
+        return SignedPermutation.joined([parts[name] for name in self._outputs])
+
+    def _read(self, y: Tensor, state: Tensor, seen: _Seen | None = None) -> Prediction:
         """Names the parts of the network's output, which says what is to be added to the free motion where that is
         known; of an ensemble also their mean.
         """
         y = y.to(state.dtype)
         if self.cfg.ensemble == 1:
-            return self._split(y, state, free)
-        members = self._split(y, state, free)
+            return self._split(y, state, seen)
+        members = self._split(y, state, seen)
         log_var = members.log_var
         if log_var is not None:
             log_var = (log_var.exp().mean(0) + members.change.var(0, correction=0)).log()
         force = None if members.force is None else members.force.mean(0)
         return Prediction(members.change.mean(0), log_var, force, members)
 
-    def _split(self, y: Tensor, state: Tensor, free: _Free | None) -> Prediction:
+    def _split(self, y: Tensor, state: Tensor, seen: _Seen | None) -> Prediction:
+        if self._back is not None and seen is not None and seen.view is not None:
+            y = self._back(y, seen.view)
         parts = dict(zip(self._outputs, y.split(list(self._outputs.values()), dim=-1), strict=True))
         change, log_var, force = parts["change"], parts.get("log_var"), parts.get("force")
-        if free is not None:
-            change = change if free.near is None else change.where(free.near, 0.0)
-            change = change + self.change_normaliser(free.change)
+        if seen is not None and seen.free is not None:
+            change = change if seen.near is None else change.where(seen.near, 0.0)
+            change = change + self.change_normaliser(seen.free)
         if log_var is not None:
             low, high = LOG_VAR_RANGE
             middle, reach = 0.5 * (low + high), 0.5 * (high - low)

@@ -9,15 +9,16 @@ The frame is that of the root link, so a token does not change when the whole sc
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from .contacts import ContactModel, Contacts
+from .contacts import ContactModel, Contacts, distinct_slots
 from .frames import consecutive, into_frame, quat_from_rotvec, quat_mul, rotation_matrix, wrap_to_pi
 from .spec import Joint, RobotSpec
+from .symmetry import SignedPermutation, Symmetry
 
 STOP_BAND = 1.0 / 32.0
 """Distance before a stop from which on a joint says how far it still has to go, as a share of its range. A solver with
@@ -27,6 +28,9 @@ normaliser, and a prediction that is a millimetre off would be far outside of al
 
 GAP_BAND = 0.05
 """Largest gap between a slot's surface and the ground that the features of contact motion tell apart [m]."""
+
+JOINT_LEAD = 0.01
+"""Weight of a joint's position beside the nearness of a slot, when one of several equivalent views is chosen."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,17 @@ class TokenCfg:
     is to the ground, and how near it would then be, see :data:`GAP_BAND`. Impacts and friction hang on the motion of
     what touches, which a network otherwise has to compose from the robot's kinematics. Without a network that knows
     the free motion, that at the present velocities stands for it."""
+    distinct_slots: bool = False
+    """Whether of contact slots that are always in the same place only the first is seen: where capsules of neighbouring
+    bodies meet in a joint, or several in the middle of a body, they tell the same. 14 of the Ant's 25 are left."""
+    symmetric: bool = False
+    """Whether a robot that is its own image, seen from another side or in a mirror, is shown to the network in only one
+    of its equivalent views: that in which the slots nearest to the ground come first. An Ant has eight, so the network
+    has an eighth as much to learn. For networks without memory. The symmetries are those of the robot's specification,
+    which knows no masses: leave it off where these are not symmetric."""
+    told_view: bool = False
+    """Whether the network is also told which of the equivalent views it is shown. A solver that treats contacts one
+    after the other, as PhysX does, is itself not quite symmetric where several meet."""
     contact_bit: bool | None = None
     """Whether each slot also says if it is active; by default with the minimal root. Without it a slot that is far from
     the ground looks the same as one that sees the mean of the training data."""
@@ -81,6 +96,8 @@ class Tokenizer(nn.Module):
     _upper: Tensor
     _band: Tensor
     _radius: Tensor
+    _gate: Tensor
+    _picked: Tensor
 
     def __init__(self, spec: RobotSpec, cfg: TokenCfg | None = None):
         """Lays out the token.
@@ -92,6 +109,14 @@ class Tokenizer(nn.Module):
         super().__init__()
         self.spec = spec
         self.cfg = cfg = cfg or TokenCfg()
+        self.seen = spec
+        """The robot with those of its slots that are seen."""
+        places = distinct_slots(spec) if cfg.distinct_slots else list(range(len(spec.slots)))
+        if len(places) < len(spec.slots):
+            self.seen = replace(spec, slots=tuple(spec.slots[index] for index in places))
+        self.register_buffer("_picked", torch.tensor(places, dtype=torch.long), persistent=False)
+        if cfg.told_view and not cfg.symmetric:
+            raise ValueError("token: got told_view without symmetric, expected both: there is but one view to tell of")
         unknown = sorted(set(cfg.ignored_joint_pos) - set(spec.joint_names))
         if unknown:
             raise ValueError(
@@ -108,8 +133,9 @@ class Tokenizer(nn.Module):
         seen = [index for index, name in enumerate(spec.joint_names) if name not in cfg.ignored_joint_pos]
         circular = [index for index in seen if spec.joints[index].wraps]
         split = circular if cfg.angles == "sincos" else []
+        self._plain, self._split = [index for index in seen if index not in split], split
         # Runs of columns instead of an index tensor: the module then needs none of its own on the device.
-        self._plain_runs = _runs([index for index in seen if index not in split], circular)
+        self._plain_runs = _runs(self._plain, circular)
         self._circle_runs = _runs(split, [])
 
         lengths = {"root_pos": 3, "root_quat": 4} if self.has_root_pose else {}
@@ -121,11 +147,11 @@ class Tokenizer(nn.Module):
         limited = sum(run.stop - run.start for run in self._limited_runs)
         lengths |= {"limit_now": 2 * limited, "limit_next": 2 * limited}
         if self.has_contacts:
-            slots = len(spec.slots)
+            slots = len(self.seen.slots)
             lengths |= {"contact_normal": 3 * slots, "contact_point": 3 * slots, "contact_distance": slots}
             if cfg.contact_motion:
                 lengths |= {"contact_motion": 3 * slots, "contact_gap": slots, "contact_gap_next": slots}
-        lengths |= {"contact_active": len(spec.slots)} if self.has_contact_bit else {}
+        lengths |= {"contact_active": len(self.seen.slots)} if self.has_contact_bit else {}
         lengths |= {"control": spec.control_dim} | ({"gravity": 3} if self.has_gravity else {})
         self.slices, self.dim = consecutive({name: length for name, length in lengths.items() if length})
 
@@ -136,9 +162,10 @@ class Tokenizer(nn.Module):
         self.register_buffer("_root_pos", torch.tensor(spec.root_pos), persistent=False)
         self.register_buffer("_lower", torch.tensor([joint.lower for joint in spec.joints]), persistent=False)
         self.register_buffer("_upper", torch.tensor([joint.upper for joint in spec.joints]), persistent=False)
-        radius = torch.tensor([slot.radius for slot in spec.slots])
+        radius = torch.tensor([slot.radius for slot in self.seen.slots])
         self.register_buffer("_radius", radius, persistent=False)
-        self.contact_model = ContactModel(spec) if self.has_contacts and cfg.contact_motion else None
+        self.register_buffer("_gate", torch.tensor([slot.gate for slot in self.seen.slots]), persistent=False)
+        self.contact_model = ContactModel(self.seen) if self.has_contacts and cfg.contact_motion else None
         self.register_buffer("_band", torch.tensor([stop_band(joint) for joint in spec.joints]), persistent=False)
 
     @property
@@ -192,7 +219,7 @@ class Tokenizer(nn.Module):
         else:
             root_pos = self._root_pos
             turn = rotation_matrix(self._root_quat)
-        slots, motion = len(self.spec.slots), None
+        slots, motion = len(self.seen.slots), None
         if self.has_contacts:
             contacts = self._require(contacts)
             vectors += [contacts.normal, contacts.point - root_pos]
@@ -234,6 +261,17 @@ class Tokenizer(nn.Module):
             parts.append(turned[..., -1, :])
         return torch.cat(parts, dim=-1)
 
+    def pick(self, contacts: Contacts | None) -> Contacts | None:
+        """The contacts of the slots that are seen, which the other methods take.
+
+        Args:
+            contacts: Contacts of all slots of the robot.
+        """
+        if contacts is None or self.seen is self.spec:
+            return contacts
+        dim, picked = len(contacts.lead), self._picked
+        return contacts.map(lambda tensor: tensor.index_select(dim, picked))
+
     def mask(self, contacts: Contacts | None) -> Tensor | None:
         """Which features are defined: all but those of contacts that are not active.
 
@@ -272,6 +310,58 @@ class Tokenizer(nn.Module):
             for run in self._stop_runs:
                 near = near | ~inside[..., run].all(-1)
         return near
+
+    def view(self, symmetry: Symmetry) -> SignedPermutation:
+        """What a symmetry of the robot does to a token.
+
+        Args:
+            symmetry: The symmetry.
+        """
+        if self.has_root_pose:
+            raise ValueError("got tokens with the root's published pose, expected the minimal root for symmetric views")
+        polar, joints, slots = symmetry.axes, symmetry.joints, symmetry.slots
+        split, vectors = joints.among(self._split), slots.of_vectors(polar)
+        sides = joints.among([index for run in self._limited_runs for index in _range(run)]).of_sides()
+        parts = {
+            "joint_pos": joints.among(self._plain),
+            "joint_sin": split,
+            "joint_cos": SignedPermutation.unsigned(split.source),
+            "root_lin_vel": polar,
+            "root_ang_vel": symmetry.turning_axes,
+            "joint_vel": joints,
+            "limit_now": sides,
+            "limit_next": sides,
+            "contact_normal": vectors,
+            "contact_point": vectors,
+            "contact_motion": vectors,
+            "control": symmetry.controls,
+            "gravity": polar,
+        }
+        return SignedPermutation.joined([parts.get(name, slots) for name in self.slices])
+
+    def leading(self, symmetry: Symmetry) -> SignedPermutation:
+        """What a symmetry does to :meth:`leads`."""
+        joints = symmetry.joints.among([*self._plain, *self._split])
+        return SignedPermutation.joined([symmetry.slots, joints] if self.has_contacts else [joints])
+
+    def leads(self, tokens: Tensor, contacts: Contacts | None) -> Tensor:
+        """The numbers that choose between equivalent views, shape (..., K): how near each slot is to the ground, and
+        with little weight the positions of the joints, of those that wrap the sines.
+
+        Args:
+            tokens: Tokens that are not normalised, shape (..., dim).
+            contacts: Contacts that they were made from.
+        """
+        names = [name for name in ("joint_pos", "joint_sin") if name in self.slices]
+        joints = [JOINT_LEAD * tokens[..., self.slices[name]] for name in names]
+        if not self.has_contacts:
+            return torch.cat(joints, dim=-1)
+        contacts = self._require(contacts)
+        if self.contact_model is not None:
+            near = 1.0 - tokens[..., self.slices["contact_gap_next"]] / GAP_BAND
+        else:
+            near = 1.0 - contacts.distance / self._gate
+        return torch.cat((near.masked_fill(~contacts.active, 0.0), *joints), dim=-1)
 
     def _advanced(self, state: Tensor) -> Tensor:
         """The state after a control step at the present velocities."""

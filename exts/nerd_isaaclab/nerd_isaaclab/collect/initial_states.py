@@ -14,6 +14,7 @@ from nerd_core.contacts import ContactModel
 from nerd_core.frames import quat_from_rotvec, quat_mul, quat_rotate
 from nerd_core.grounds import Ground
 from nerd_core.spec import RobotSpec
+from nerd_core.tokens import stop_band
 
 CLEARANCE = 1.0e-3
 """Smallest gap between the robot and the ground at the start [m]."""
@@ -49,6 +50,9 @@ class InitialStateCfg:
     """Largest joint velocity [rad/s]."""
     slide_vel: float = 5.0
     """Largest velocity of a sliding joint [m/s]."""
+    at_stops: float = 0.0
+    """Share of the joints with stops that start just before one of them, within :func:`nerd_core.tokens.stop_band`.
+    Else a joint meets its stops in a few steps of a hundred."""
 
 
 def draw_initial_states(
@@ -96,7 +100,8 @@ def _draw(spec: RobotSpec, cfg: InitialStateCfg, count: int, generator: torch.Ge
     turning = torch.tensor([bool(joint.wraps) for joint in spec.joints])
     lower, upper = torch.where(turning, -far, lower), torch.where(turning, far, upper)
     middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower) * cfg.joint_pos_share
-    state[:, at.joint_pos] = middle + half * symmetric(count, len(spec.joints))
+    joint_pos = middle + half * symmetric(count, len(spec.joints))
+    state[:, at.joint_pos] = _toward_stops(spec, cfg.at_stops, joint_pos, generator) if cfg.at_stops else joint_pos
     state[:, at.joint_vel] = torch.where(slides, cfg.slide_vel, cfg.joint_vel) * symmetric(count, len(spec.joints))
     if spec.floating_base:
         low, high = cfg.root_height
@@ -110,6 +115,17 @@ def _draw(spec: RobotSpec, cfg: InitialStateCfg, count: int, generator: torch.Ge
         state[:, at.root_lin_vel] = quat_rotate(quat, cfg.root_lin_vel * symmetric(count, 3))
         state[:, at.root_ang_vel] = quat_rotate(quat, cfg.root_ang_vel * symmetric(count, 3))
     return state
+
+
+def _toward_stops(spec: RobotSpec, share: float, joint_pos: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Moves a share of the joints that have stops to within the band before one of them."""
+    band = torch.tensor([stop_band(joint) for joint in spec.joints])
+    lower = torch.tensor([-math.inf if joint.wraps else joint.lower for joint in spec.joints])
+    upper = torch.tensor([math.inf if joint.wraps else joint.upper for joint in spec.joints])
+    chosen, side, depth = torch.rand(3, *joint_pos.shape, generator=generator)
+    below = torch.where(upper.isinf(), True, (side < 0.5) & lower.isfinite())
+    near = torch.where(below, lower + depth * band, upper - depth * band)
+    return torch.where((chosen < share) & near.isfinite(), near, joint_pos)
 
 
 def _gap(contacts: ContactModel, state: torch.Tensor, ground: Ground) -> torch.Tensor:

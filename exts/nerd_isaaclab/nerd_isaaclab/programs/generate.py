@@ -83,7 +83,7 @@ class Generate:
     ranges: tuple[str, ...] = ()
     """Changes of the wide ranges, for instance joint_vel=3 root_height=0.5,1.0. Each robot of this package has ranges
     of its own; names: root_height, root_tilt, root_lin_vel, root_ang_vel, joint_pos_share, slide, joint_vel,
-    slide_vel."""
+    slide_vel, at_stops."""
     managers: bool = False
     """Run the task with all its managers, resets and events included, instead of its robot alone. Slower."""
     policy: Path | None = None
