@@ -14,7 +14,8 @@ from nerd_core.data import ShardMeta, ShardWriter
 from nerd_core.grounds import PlaneGround
 from nerd_core.models import ResidualMlpCfg, TransformerCfg
 from nerd_core.predictor import FreeMotionCfg, Predictor, PredictorCfg
-from nerd_core.tokens import STOP_BAND, TokenCfg
+from nerd_core.stops import STOP_BAND
+from nerd_core.tokens import TokenCfg
 from support.checkpoints import pendulum
 from support.robots import ant, cartpole, move_state, random_state, yaw
 

@@ -19,7 +19,7 @@ from nerd_core.data.layout import check_trajectories
 from nerd_core.grounds import PlaneGround
 from nerd_core.guard import StateGuard
 from nerd_core.spec import Control
-from nerd_core.tokens import stop_band
+from nerd_core.stops import stop_band
 from nerd_isaaclab.collect.contact_agreement import compare, contacts_of_slots
 from nerd_isaaclab.collect.contact_probe import ContactPairs
 from nerd_isaaclab.collect.excitation import (

@@ -10,14 +10,12 @@ does, stays as inaccurate as they are. So losses take a mean within each regime.
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor, nn
 
 from .contacts import Contacts
 from .spec import RobotSpec
-from .tokens import stop_band
+from .stops import Stops
 
 TOUCHING = 0.01
 """Gap between a slot and the ground below which they may touch within a control step [m]."""
@@ -30,7 +28,7 @@ LEVER = 0.3
 """Length that makes a speed of an angular velocity [m]."""
 
 ARRIVING, RESTING = 0.25, 0.01
-"""Shares of the band before a stop (see :data:`nerd_core.tokens.STOP_BAND`) in which a joint may meet the stop, and in
+"""Shares of the band before a stop (see :data:`nerd_core.stops.STOP_BAND`) in which a joint may meet the stop, and in
 which it leans on it already."""
 
 
@@ -39,9 +37,6 @@ class Regimes(nn.Module):
 
     count: int
     """Number of regimes."""
-    _low: Tensor
-    _high: Tensor
-    _band: Tensor
     _lever: Tensor
     _radius: Tensor
 
@@ -55,12 +50,8 @@ class Regimes(nn.Module):
         super().__init__()
         self.spec = spec
         self._steps = touching if spec.slots else ()
-        ends = [(-math.inf, math.inf) if joint.wraps else (joint.lower, joint.upper) for joint in spec.joints]
-        self._stops = 3 if any(math.isfinite(end) for pair in ends for end in pair) else 1
-        self.count = self._stops * (1 + 3 * len(self._steps))
-        self.register_buffer("_low", torch.tensor([low for low, _ in ends]), persistent=False)
-        self.register_buffer("_high", torch.tensor([high for _, high in ends]), persistent=False)
-        self.register_buffer("_band", torch.tensor([stop_band(joint) for joint in spec.joints]), persistent=False)
+        self._stops = Stops(spec)
+        self.count = (3 if self._stops.joints else 1) * (1 + 3 * len(self._steps))
         lever = [1.0 if joint.kind == "prismatic" else LEVER for joint in spec.joints]
         self.register_buffer("_lever", torch.tensor(lever), persistent=False)
         self.register_buffer("_radius", torch.tensor([slot.radius for slot in spec.slots]), persistent=False)
@@ -84,11 +75,11 @@ class Regimes(nn.Module):
                 regime += 3 * (touching >= least)
             speed = self._speed(state)
             regime -= (regime > 0) * ((speed < SLOW).long() + (speed < STILL).long())
-        if self._stops > 1:
+        if self._stops.joints:
             now = state[..., at.joint_pos]
             after = now + self.spec.control_dt * state[..., at.joint_vel]
-            resting = self._near(now, RESTING)
-            arriving = self._near(now, ARRIVING) | self._near(after, ARRIVING)
+            resting = self._stops.near(now, RESTING)
+            arriving = self._stops.near(now, ARRIVING) | self._stops.near(after, ARRIVING)
             regime = regime * 3 + torch.where(resting, 2, arriving.long())
         return regime
 
@@ -99,11 +90,6 @@ class Regimes(nn.Module):
         if self.spec.floating_base:
             parts += [state[..., at.root_lin_vel], LEVER * state[..., at.root_ang_vel]]
         return torch.cat(parts, -1).abs().amax(-1)
-
-    def _near(self, joint_pos: Tensor, share: float) -> Tensor:
-        """Whether any joint is beyond a share of the band before one of its stops."""
-        margin = share * self._band
-        return ((joint_pos < self._low + margin) | (joint_pos > self._high - margin)).any(-1)
 
 
 __all__ = ["Regimes"]

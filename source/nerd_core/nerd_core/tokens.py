@@ -17,14 +17,9 @@ from torch import Tensor, nn
 
 from .contacts import ContactModel, Contacts, distinct_slots
 from .frames import consecutive, into_frame, quat_from_rotvec, quat_mul, rotation_matrix, wrap_to_pi
-from .spec import Joint, RobotSpec
+from .spec import RobotSpec
+from .stops import Stops
 from .symmetry import SignedPermutation, Symmetry
-
-STOP_BAND = 1.0 / 32.0
-"""Distance before a stop from which on a joint says how far it still has to go, as a share of its range. A solver with
-hard stops lets joints beyond them by micrometres only: a number that is zero before the stop would be blown up by a
-normaliser, and a prediction that is a millimetre off would be far outside of all training data."""
-
 
 GAP_BAND = 0.05
 """Largest gap between a slot's surface and the ground that the features of contact motion tell apart [m]."""
@@ -49,7 +44,7 @@ class TokenCfg:
     limits: bool = False
     """Whether a joint with limits also says how far it is beyond each of them, and how far it would be after one
     control step at its present velocity, or by free motion where that is known and knows no stops itself, see
-    :data:`STOP_BAND`. Stops are kinks that a smooth network otherwise has to find by itself."""
+    :data:`~nerd_core.stops.STOP_BAND`. Stops are kinks that a smooth network otherwise has to find by itself."""
     contacts: bool = True
     """Whether the contact slots of the robot are seen. A robot without slots has none to see."""
     contact_motion: bool = False
@@ -92,9 +87,6 @@ class Tokenizer(nn.Module):
     _gravity_dir: Tensor
     _root_quat: Tensor
     _root_pos: Tensor
-    _lower: Tensor
-    _upper: Tensor
-    _band: Tensor
     _radius: Tensor
     _gate: Tensor
     _picked: Tensor
@@ -142,9 +134,8 @@ class Tokenizer(nn.Module):
         lengths |= {"joint_pos": len(seen) - len(split), "joint_sin": len(split), "joint_cos": len(split)}
         lengths |= {"root_lin_vel": 3, "root_ang_vel": 3} if spec.floating_base else {}
         lengths |= {"joint_vel": len(spec.joints)}
-        self._stop_runs = [run for run, _ in _runs(_limited(spec), [])]
-        self._limited_runs = self._stop_runs if cfg.limits else []
-        limited = sum(run.stop - run.start for run in self._limited_runs)
+        self.stops = Stops(spec)
+        limited = len(self.stops.joints) if cfg.limits else 0
         lengths |= {"limit_now": 2 * limited, "limit_next": 2 * limited}
         if self.has_contacts:
             slots = len(self.seen.slots)
@@ -160,13 +151,10 @@ class Tokenizer(nn.Module):
         self.register_buffer("_gravity_dir", gravity_dir, persistent=False)
         self.register_buffer("_root_quat", torch.tensor(spec.root_quat), persistent=False)
         self.register_buffer("_root_pos", torch.tensor(spec.root_pos), persistent=False)
-        self.register_buffer("_lower", torch.tensor([joint.lower for joint in spec.joints]), persistent=False)
-        self.register_buffer("_upper", torch.tensor([joint.upper for joint in spec.joints]), persistent=False)
         radius = torch.tensor([slot.radius for slot in self.seen.slots])
         self.register_buffer("_radius", radius, persistent=False)
         self.register_buffer("_gate", torch.tensor([slot.gate for slot in self.seen.slots]), persistent=False)
         self.contact_model = ContactModel(self.seen) if self.has_contacts and cfg.contact_motion else None
-        self.register_buffer("_band", torch.tensor([stop_band(joint) for joint in spec.joints]), persistent=False)
 
     @property
     def groups(self) -> list[slice]:
@@ -239,12 +227,12 @@ class Tokenizer(nn.Module):
             done = 2
         joint_vel = state[..., at.joint_vel]
         parts.append(joint_vel)
-        if self._limited_runs:
-            parts += self._beyond(joint_pos)
+        if "limit_now" in self.slices:
+            parts += self.stops.beyond(joint_pos)
             if ahead is None or ahead_knows_stops:
-                parts += self._beyond(joint_pos + self.spec.control_dt * joint_vel)
+                parts += self.stops.beyond(joint_pos + self.spec.control_dt * joint_vel)
             else:
-                parts += self._beyond(ahead[..., at.joint_pos])
+                parts += self.stops.beyond(ahead[..., at.joint_pos])
         if turned is not None and self.has_contacts and contacts is not None:
             far = ~contacts.active.unsqueeze(-1)
             point = turned[..., done + slots : done + 2 * slots, :].masked_fill(far, 0.0)
@@ -305,10 +293,7 @@ class Tokenizer(nn.Module):
         if contacts is not None and self.spec.slots:
             near = contacts.active.any(-1)
         for each in (state, ahead):
-            joint_pos = each[..., self.spec.state.joint_pos]
-            inside = (joint_pos > self._lower + self._band) & (joint_pos < self._upper - self._band)
-            for run in self._stop_runs:
-                near = near | ~inside[..., run].all(-1)
+            near = near | self.stops.near(each[..., self.spec.state.joint_pos])
         return near
 
     def view(self, symmetry: Symmetry) -> SignedPermutation:
@@ -321,7 +306,7 @@ class Tokenizer(nn.Module):
             raise ValueError("got tokens with the root's published pose, expected the minimal root for symmetric views")
         polar, joints, slots = symmetry.axes, symmetry.joints, symmetry.slots
         split, vectors = joints.among(self._split), slots.of_vectors(polar)
-        sides = joints.among([index for run in self._limited_runs for index in _range(run)]).of_sides()
+        sides = joints.among(self.stops.joints).of_sides()
         parts = {
             "joint_pos": joints.among(self._plain),
             "joint_sin": split,
@@ -374,16 +359,6 @@ class Tokenizer(nn.Module):
         root_quat = quat_mul(quat_from_rotvec(dt * velocities[1]), state[..., at.root_quat])
         return torch.cat((root_pos, root_quat, joint_pos, *velocities), dim=-1)
 
-    def _beyond(self, joint_pos: Tensor) -> list[Tensor]:
-        """How far joints are above their upper and below their lower limits [rad or m], negative before them, but not
-        below the band.
-
-        Two numbers and not one with a sign, because the two stops of a joint have little to do with each other.
-        """
-        above = (joint_pos - self._upper).maximum(-self._band)
-        below = (self._lower - joint_pos).maximum(-self._band)
-        return [side[..., run] for side in (above, below) for run in self._limited_runs]
-
     def _require(self, contacts: Contacts | None) -> Contacts:
         if contacts is None:
             raise ValueError(
@@ -391,20 +366,6 @@ class Tokenizer(nn.Module):
                 "(pass contacts, or a ground to compute them from, or set contacts=False in the token's configuration)"
             )
         return contacts
-
-
-def stop_band(joint: Joint) -> float:
-    """Distance before a joint's stops from which on it is near them [rad or m]; a joint with one stop has no range, and
-    a band as for one from -1 to 1.
-    """
-    reach = joint.upper - joint.lower
-    return STOP_BAND * (reach if math.isfinite(reach) else 2.0)
-
-
-def _limited(spec: RobotSpec) -> list[int]:
-    """Joints that do not turn freely and have a limit."""
-    limited = [not joint.wraps and min(-joint.lower, joint.upper) < math.inf for joint in spec.joints]
-    return [index for index, has_limit in enumerate(limited) if has_limit]
 
 
 def _runs(columns: list[int], circular: list[int]) -> list[tuple[slice, bool]]:

@@ -14,7 +14,7 @@ from nerd_core.contacts import ContactModel
 from nerd_core.frames import quat_from_rotvec, quat_mul, quat_rotate
 from nerd_core.grounds import Ground
 from nerd_core.spec import RobotSpec
-from nerd_core.tokens import stop_band
+from nerd_core.stops import Stops
 
 CLEARANCE = 1.0e-3
 """Smallest gap between the robot and the ground at the start [m]."""
@@ -51,7 +51,7 @@ class InitialStateCfg:
     slide_vel: float = 5.0
     """Largest velocity of a sliding joint [m/s]."""
     at_stops: float = 0.0
-    """Share of the joints with stops that start just before one of them, within :func:`nerd_core.tokens.stop_band`.
+    """Share of the joints with stops that start just before one of them, within :func:`nerd_core.stops.stop_band`.
     Else a joint meets its stops in a few steps of a hundred."""
 
 
@@ -119,12 +119,10 @@ def _draw(spec: RobotSpec, cfg: InitialStateCfg, count: int, generator: torch.Ge
 
 def _toward_stops(spec: RobotSpec, share: float, joint_pos: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """Moves a share of the joints that have stops to within the band before one of them."""
-    band = torch.tensor([stop_band(joint) for joint in spec.joints])
-    lower = torch.tensor([-math.inf if joint.wraps else joint.lower for joint in spec.joints])
-    upper = torch.tensor([math.inf if joint.wraps else joint.upper for joint in spec.joints])
+    stops = Stops(spec)
     chosen, side, depth = torch.rand(3, *joint_pos.shape, generator=generator)
-    below = torch.where(upper.isinf(), True, (side < 0.5) & lower.isfinite())
-    near = torch.where(below, lower + depth * band, upper - depth * band)
+    below = torch.where(stops.upper.isinf(), True, (side < 0.5) & stops.lower.isfinite())
+    near = torch.where(below, stops.lower + depth * stops.band, stops.upper - depth * stops.band)
     return torch.where((chosen < share) & near.isfinite(), near, joint_pos)
 
 

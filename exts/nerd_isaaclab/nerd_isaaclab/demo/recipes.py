@@ -78,8 +78,8 @@ class Stage:
     training: Training
     """How to learn."""
     in_the_air: bool = False
-    """Whether the robot touches nothing in these data. Only as the first stage: its model is that of free motion, which
-    the next stage builds in, and its data are used for nothing else."""
+    """Whether the robot touches nothing in these data, or stays away from its stops. Only as the first stage: its model
+    is that of free motion, which the next stage builds in, and its data are used for nothing else."""
 
 
 @dataclass(frozen=True)
@@ -119,13 +119,17 @@ class Recipe:
 CARTPOLE = "NeRD-Cartpole"
 ANT_RUN, ANT_SPIN, ANT_SPIN_TRACK = "NeRD-Ant-Run", "NeRD-Ant-Spin", "NeRD-Ant-Spin-Track"
 
-FAST_CARTPOLE = ("--ranges", "slide=4.0", "slide_vel=4.0", "joint_vel=10")
-"""Short pieces from everywhere on the rail, with all kinds of efforts."""
-QUIET_CARTPOLE = (
-    *("--shares", "zero=0.4", "random=0.2", "held=0.15", "ou=0.15", "spline=0.1"),
-    *("--ranges", "slide=4.0", "slide_vel=3.0", "joint_vel=10"),
+OFTEN_QUIET = ("--shares", "zero=0.4", "random=0.2", "held=0.15", "ou=0.15", "spline=0.1")
+"""Efforts of all kinds, four tenths of the time none."""
+QUIET_CARTPOLE = (*OFTEN_QUIET, "--ranges", "slide=4.0", "slide_vel=3.0", "joint_vel=10")
+"""From everywhere on the rail, often without effort: the cart then meets its stops at the speeds that matter."""
+FREE_CARTPOLE = (
+    *("--shares", "random=.3", "held=.2", "ou=.15", "spline=.1", "zero=.25"),
+    *("--ranges", "slide=2.0", "slide_vel=5.0", "joint_vel=12"),
 )
-"""Slower, and often without effort: the cart then meets its stops at the speeds that matter."""
+"""Ten steps that end before any stop, faster than a pole falls."""
+STOPS_CARTPOLE = (*OFTEN_QUIET, "--ranges", "at_stops=1", "joint_vel=10")
+"""Just before the stops; the speed of the cart is to follow."""
 RESETS_ANT = ("--initial", "task", "--shares", "zero=0.5", "random=0.15", "held=0.15", "ou=0.1", "spline=0.1")
 """From the task's own resets, half of them without effort: falls, and robots at rest."""
 FAST_ANT = ("--ranges", "root_lin_vel=3", "root_ang_vel=6", "root_height=0.3,0.9", "root_tilt=0.7")
@@ -152,11 +156,17 @@ ANT_AIR_NETWORK = (
 """Network of the Ant's free motion and its training."""
 ANT_NETWORK = (
     *("--model.width", "160", "--model.hidden", "224", "--model.kinks", "96", "--token.contact-motion"),
+    *("--token.symmetric", "--token.told-view", "--token.distinct-slots"),
     *ANT_TRAINING,
 )
 """Network of the Ant and its training."""
-CARTPOLE_NETWORK = ("--model.width", "112", "--model.hidden", "144", "--model.kinks", "64")
-"""Network of the shipped Cartpole."""
+CARTPOLE_FREE_NETWORK = (
+    *("--token.no-contacts", "--token.no-limits", "--token.ignored-joint-pos", "slider_to_cart", "--token.symmetric"),
+    *("--model.width", "64", "--model.hidden", "96", "--model.layers", "3"),
+)
+"""Network of the Cartpole's motion between its stops, which neither sees stops nor where on the rail it is."""
+CARTPOLE_NETWORK = ("--token.symmetric", "--model.width", "96", "--model.hidden", "128", "--model.kinks", "96")
+"""Network of what the stops of the Cartpole add."""
 VISITS_ANT = (
     *("--initial", "task", "--shares", "zero=0.6", "random=0.1", "held=0.15", "ou=0.15"),
     *("--visited-steps", "400"),
@@ -208,11 +218,30 @@ REPRODUCE = {
         title="Cartpole",
         stages=(
             Stage(
+                (Collection(CARTPOLE, 2_000_000, steps=10, num_envs=1024, workers=1, seed=91, options=FREE_CARTPOLE),),
+                Training(minutes=14.0, options=CARTPOLE_FREE_NETWORK),
+                in_the_air=True,
+            ),
+            Stage(
                 (
-                    Collection(CARTPOLE, transitions=1_500_000, steps=30, seed=7, options=FAST_CARTPOLE),
-                    Collection(CARTPOLE, transitions=3_000_000, steps=60, seed=8, options=QUIET_CARTPOLE),
+                    Collection(
+                        *(CARTPOLE, 2_000_000),
+                        steps=24,
+                        num_envs=1024,
+                        workers=1,
+                        seed=9,
+                        options=(*STOPS_CARTPOLE, "slide_vel=1.5"),
+                    ),
+                    Collection(
+                        *(CARTPOLE, 1_500_000),
+                        steps=16,
+                        num_envs=1024,
+                        workers=1,
+                        seed=10,
+                        options=(*STOPS_CARTPOLE, "slide_vel=4.0"),
+                    ),
                 ),
-                Training(minutes=40.0, options=CARTPOLE_NETWORK),
+                Training(minutes=24.0, options=CARTPOLE_NETWORK),
             ),
         ),
         evaluations=(Evaluation(CARTPOLE), Evaluation(CARTPOLE, "driven")),
