@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from .contacts import ContactModel, Contacts, distinct_slots
-from .frames import consecutive, into_frame, quat_from_rotvec, quat_mul, rotation_matrix, wrap_to_pi
+from .frames import ChangeCodec, consecutive, into_frame, rotation_matrix, wrap_to_pi
 from .spec import RobotSpec
 from .stops import Stops
 from .symmetry import SignedPermutation, Symmetry
@@ -135,6 +135,7 @@ class Tokenizer(nn.Module):
         lengths |= {"root_lin_vel": 3, "root_ang_vel": 3} if spec.floating_base else {}
         lengths |= {"joint_vel": len(spec.joints)}
         self.stops = Stops(spec)
+        self._codec = ChangeCodec(spec)
         limited = len(self.stops.joints) if cfg.limits else 0
         lengths |= {"limit_now": 2 * limited, "limit_next": 2 * limited}
         if self.has_contacts:
@@ -350,14 +351,7 @@ class Tokenizer(nn.Module):
 
     def _advanced(self, state: Tensor) -> Tensor:
         """The state after a control step at the present velocities."""
-        at, dt = self.spec.state, self.spec.control_dt
-        joint_pos = state[..., at.joint_pos] + dt * state[..., at.joint_vel]
-        if not self.spec.floating_base:
-            return torch.cat((joint_pos, state[..., at.joint_vel]), dim=-1)
-        velocities = state[..., at.root_lin_vel], state[..., at.root_ang_vel], state[..., at.joint_vel]
-        root_pos = state[..., at.root_pos] + dt * velocities[0]
-        root_quat = quat_mul(quat_from_rotvec(dt * velocities[1]), state[..., at.root_quat])
-        return torch.cat((root_pos, root_quat, joint_pos, *velocities), dim=-1)
+        return self._codec.apply(state, state.new_zeros(*state.shape[:-1], self._codec.dim))
 
     def _require(self, contacts: Contacts | None) -> Contacts:
         if contacts is None:
