@@ -12,9 +12,11 @@ import torch
 from nerd_core import checkpoint
 from nerd_core.cli import main
 from nerd_core.export import INTERFACE, ONNX, PROGRAM, CachedStep, ExportError, compare, export, onnx_runner
-from nerd_core.models import MlpCfg, RecurrentCfg
+from nerd_core.models import MlpCfg, RecurrentCfg, ResidualMlpCfg
 from nerd_core.predictor import Predictor, PredictorCfg
+from nerd_core.tokens import TokenCfg
 from support.checkpoints import SMALL, crawler, pendulum
+from support.robots import symmetric_ant
 
 pytest.importorskip("onnxruntime")
 
@@ -23,6 +25,10 @@ OTHERS = {
     "ensemble of perceptrons": (pendulum(), PredictorCfg(model=MlpCfg(hidden=(8,), window=2), ensemble=2)),
     "ensemble of transformers": (crawler(), PredictorCfg(model=SMALL, ensemble=2, variance_head=True)),
     "absolute positions": (crawler(), PredictorCfg(model=replace(SMALL, rotary=False))),
+    "views of a symmetric robot": (
+        symmetric_ant(),
+        PredictorCfg(model=ResidualMlpCfg(width=8, hidden=8), token=TokenCfg(symmetric=True, told_view=True)),
+    ),
     "lstm": (crawler(), PredictorCfg(model=RecurrentCfg(cell="lstm", hidden=8))),
 }
 

@@ -14,7 +14,7 @@ from nerd_core.data import ShardMeta, ShardWriter
 from nerd_core.grounds import PlaneGround
 from nerd_core.models import ResidualMlpCfg, TransformerCfg
 from nerd_core.predictor import FreeMotionCfg, Predictor, PredictorCfg
-from nerd_core.stops import STOP_BAND
+from nerd_core.stops import LEANING, STOP_BAND
 from nerd_core.tokens import TokenCfg
 from support.checkpoints import pendulum
 from support.robots import ant, cartpole, move_state, random_state, yaw
@@ -85,16 +85,18 @@ def test_slots_say_where_free_motion_takes_them():
 
 def test_nothing_is_added_far_from_stops_and_ground():
     """With free motion that knows no stops, a prediction is free motion to the last bit where neither stop nor ground
-    is near, and more than that in the band before a stop, also one that only free motion reaches, and near ground.
+    is near, and more than that at a stop, also one that only free motion reaches, and near ground.
     """
     air = replace(AIR, token=replace(AIR.token, limits=False)).as_free_motion()
     predictor = shaken(Predictor(cartpole(), replace(WHOLE, token=TokenCfg(limits=True), free=air)))
     assert predictor.free is not None
-    rail, band = 4.0, 8.0 * STOP_BAND
-    places = [0.0, rail - 1.5 * band, rail - 0.5 * band, -rail, rail - 1.05 * band]
+    predictor.free.change_normaliser.std.mul_(0.01)
+    predictor.free.change_normaliser.mean.mul_(0.01)
+    rail, band = 4.0, 8.0 * STOP_BAND * LEANING
+    places = [0.0, rail - 1.5 * band, rail - 0.5 * band, -rail, rail - 1.5 * band]
     state = torch.zeros(len(places), predictor.spec.state.dim)
     state[:, 0] = torch.tensor(places)
-    state[-1, 2] = 0.3 * band / predictor.spec.control_dt  # only after the step within the band
+    state[-1, 2] = 1.5 * band / predictor.spec.control_dt  # only after the step at the stop
     control = torch.zeros(len(places), predictor.spec.control_dim)
     said = predictor.extend(state, control)[0].change
     free = predictor.free_change(state, control)

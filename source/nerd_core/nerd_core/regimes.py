@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from .contacts import Contacts
 from .spec import RobotSpec
-from .stops import Stops
+from .stops import LEANING, Stops
 
 TOUCHING = 0.01
 """Gap between a slot and the ground below which they may touch within a control step [m]."""
@@ -27,9 +27,8 @@ creep by a few centimetres a second, little beside the errors of impacts, is a m
 LEVER = 0.3
 """Length that makes a speed of an angular velocity [m]."""
 
-ARRIVING, RESTING = 0.25, 0.01
-"""Shares of the band before a stop (see :data:`nerd_core.stops.STOP_BAND`) in which a joint may meet the stop, and in
-which it leans on it already."""
+ARRIVING = 0.25
+"""Share of the band before a stop (see :data:`nerd_core.stops.STOP_BAND`) in which a joint may meet the stop."""
 
 
 class Regimes(nn.Module):
@@ -78,7 +77,7 @@ class Regimes(nn.Module):
         if self._stops.joints:
             now = state[..., at.joint_pos]
             after = now + self.spec.control_dt * state[..., at.joint_vel]
-            resting = self._stops.near(now, RESTING)
+            resting = self._stops.near(now, LEANING)
             arriving = self._stops.near(now, ARRIVING) | self._stops.near(after, ARRIVING)
             regime = regime * 3 + torch.where(resting, 2, arriving.long())
         return regime

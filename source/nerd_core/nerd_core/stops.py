@@ -17,6 +17,10 @@ STOP_BAND = 1.0 / 32.0
 hard stops lets joints beyond them by micrometres only: a number that is zero before the stop would be blown up by a
 normaliser, and a prediction that is a millimetre off would be far outside of all training data."""
 
+LEANING = 0.01
+"""Share of the band in which a joint leans on its stop. Within a control step only what free motion takes there can
+meet the stop at all."""
+
 
 def stop_band(joint: Joint) -> float:
     """Distance before a joint's stops from which on it is near them [rad or m]; a joint with one stop has no range, and
@@ -69,4 +73,4 @@ class Stops(nn.Module):
         return above.index_select(-1, self._which), below.index_select(-1, self._which)
 
 
-__all__ = ["STOP_BAND", "Stops", "stop_band"]
+__all__ = ["LEANING", "STOP_BAND", "Stops", "stop_band"]

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from .contacts import ContactModel, Contacts, distinct_slots
 from .frames import ChangeCodec, consecutive, into_frame, rotation_matrix, wrap_to_pi
 from .spec import RobotSpec
-from .stops import Stops
+from .stops import LEANING, Stops
 from .symmetry import SignedPermutation, Symmetry
 
 GAP_BAND = 0.05
@@ -282,8 +282,9 @@ class Tokenizer(nn.Module):
         return torch.cat((before, *inside, after), dim=-1)
 
     def near(self, state: Tensor, ahead: Tensor, contacts: Contacts | None) -> Tensor:
-        """Whether there is anything to touch: ground within the reach of a slot, or a stop within the band of a joint,
-        now or after the step. Shape (...,), bool.
+        """Whether there is anything to touch: ground within the reach of a slot, or the stop of a joint, now or after
+        the step. Shape (...,), bool. Stops are told narrowly: where free motion is right to five digits, a network that
+        had to say so would not dare to say anything else.
 
         Args:
             state: States, shape (..., S).
@@ -294,7 +295,7 @@ class Tokenizer(nn.Module):
         if contacts is not None and self.spec.slots:
             near = contacts.active.any(-1)
         for each in (state, ahead):
-            near = near | self.stops.near(each[..., self.spec.state.joint_pos])
+            near = near | self.stops.near(each[..., self.spec.state.joint_pos], LEANING)
         return near
 
     def view(self, symmetry: Symmetry) -> SignedPermutation:
