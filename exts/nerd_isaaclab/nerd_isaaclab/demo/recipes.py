@@ -128,8 +128,6 @@ FREE_CARTPOLE = (
     *("--ranges", "slide=2.0", "slide_vel=5.0", "joint_vel=12"),
 )
 """Ten steps that end before any stop, faster than a pole falls."""
-STOPS_CARTPOLE = (*OFTEN_QUIET, "--ranges", "at_stops=1", "joint_vel=10")
-"""Just before the stops; the speed of the cart is to follow."""
 RESETS_ANT = ("--initial", "task", "--shares", "zero=0.5", "random=0.15", "held=0.15", "ou=0.1", "spline=0.1")
 """From the task's own resets, half of them without effort: falls, and robots at rest."""
 FAST_ANT = ("--ranges", "root_lin_vel=3", "root_ang_vel=6", "root_height=0.3,0.9", "root_tilt=0.7")
@@ -175,6 +173,12 @@ VISITS_ANT = (
 CAREFUL = ("env.nerd.noise=0.2",)
 """Noise on the model while a policy learns, so that it cannot count on what only the model would do. For tasks that pay
 for speed without bounds, in which a fall costs much."""
+
+
+def _at_stops(transitions: int, steps: int, seed: int, *ranges: str) -> Collection:
+    """Short trajectories of the Cartpole from just before its stops."""
+    options = (*OFTEN_QUIET, "--ranges", "at_stops=1", *ranges)
+    return Collection(CARTPOLE, transitions, steps, num_envs=1024, workers=1, seed=seed, options=options)
 
 
 def _practice(task: str, seed: int) -> tuple[Collection, Collection]:
@@ -224,24 +228,11 @@ REPRODUCE = {
             ),
             Stage(
                 (
-                    Collection(
-                        *(CARTPOLE, 2_000_000),
-                        steps=24,
-                        num_envs=1024,
-                        workers=1,
-                        seed=9,
-                        options=(*STOPS_CARTPOLE, "slide_vel=1.5"),
-                    ),
-                    Collection(
-                        *(CARTPOLE, 1_500_000),
-                        steps=16,
-                        num_envs=1024,
-                        workers=1,
-                        seed=10,
-                        options=(*STOPS_CARTPOLE, "slide_vel=4.0"),
-                    ),
+                    _at_stops(2_000_000, 24, 9, "slide_vel=1.5", "joint_vel=10"),
+                    _at_stops(1_500_000, 16, 10, "slide_vel=4", "joint_vel=10"),
+                    _at_stops(250_000, 12, 93, "slide_vel=8", "joint_vel=22"),
                 ),
-                Training(minutes=24.0, options=CARTPOLE_NETWORK),
+                Training(minutes=27.0, options=CARTPOLE_NETWORK),
             ),
         ),
         evaluations=(Evaluation(CARTPOLE), Evaluation(CARTPOLE, "driven")),
@@ -305,7 +296,10 @@ def smoke(recipe: Recipe) -> Recipe:
         recipe: The recipe.
     """
     tiny = ("--updates", "20", "--batch", "64", "--validations", "1")
-    small = {True: ("--token.no-contacts", "--model.width", "16", "--model.hidden", "16"), False: ("--preset", "tiny")}
+    small = {
+        True: ("--token.no-contacts", "--model.width", "16", "--model.hidden", "16"),
+        False: ("--preset", "tiny", "--length", "10"),
+    }
     new = {number for number in range(len(recipe.stages)) if number == 0 or recipe.stages[number - 1].in_the_air}
     stages = [
         replace(
