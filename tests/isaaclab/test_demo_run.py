@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 
 from nerd_core import checkpoint
+from nerd_isaaclab.demo.recipes import REPRODUCE
+from nerd_isaaclab.demo.story import training_name
 from nerd_isaaclab.models import find_model
 
 WORDS = ["cartpole", "--smoke", "--out", "again"]
@@ -84,9 +86,10 @@ def test_motion_is_recorded(folder: Path):
 
 
 def test_model_is_ready_to_ship(folder: Path):
-    """The model stands beside its card, can be loaded, and is the one that was trained."""
+    """The model stands beside its card, can be loaded, and is the one of the last training."""
     shipped = find_model(folder / "model")
     assert checkpoint.load(shipped).spec.name == "cartpole"
     assert "## Made by" in (shipped / "card.md").read_text()
-    weights = [path / "model.safetensors" for path in (shipped, folder / "train/best")]
+    last = training_name(len(REPRODUCE["cartpole"].stages) - 1)
+    weights = [path / "model.safetensors" for path in (shipped, folder / last / "best")]
     assert weights[0].read_bytes() == weights[1].read_bytes()
