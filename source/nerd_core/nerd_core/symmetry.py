@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from .contacts import ContactModel
-from .frames import ChangeCodec, quat_rotate
+from .frames import ChangeCodec, quat_conjugate, quat_rotate
 from .kinematics import ForwardKinematics
 from .spec import Joint, RobotSpec
 
@@ -136,7 +136,8 @@ def symmetries_of(spec: RobotSpec) -> tuple[Symmetry, ...]:
         for sign in itertools.product((1, -1), repeat=3)
     ]
     with torch.device("cpu"):  # numbers are needed, even where a network is only sketched on the device "meta"
-        found = [symmetry for axes in every if (symmetry := _symmetry(spec, axes)) is not None]
+        places = _anchors(spec)
+        found = [symmetry for axes in every if (symmetry := _symmetry(spec, axes, places)) is not None]
     identity = SignedPermutation.unsigned(range(3))
     found.sort(key=lambda each: each.axes != identity)
     if not spec.floating_base:
@@ -234,17 +235,15 @@ class Views(nn.Module):
 # -- looking for symmetries ----------------------------------------------------------------------------------------
 
 
-def _symmetry(spec: RobotSpec, axes: SignedPermutation) -> Symmetry | None:
-    """The symmetry that does this to vectors, if the robot has it."""
+def _symmetry(spec: RobotSpec, axes: SignedPermutation, places: tuple[Tensor, Tensor]) -> Symmetry | None:
+    """The symmetry that does this to vectors, if the robot has it; the joints' places are those of :func:`_anchors`."""
     matrix = _matrix(axes)
     gravity = torch.tensor(spec.gravity, dtype=torch.double)
     if not spec.floating_base:
-        root_quat = torch.tensor(spec.root_quat, dtype=torch.double)
-        inverse = root_quat * torch.tensor([-1.0, -1.0, -1.0, 1.0], dtype=torch.double)
-        gravity = quat_rotate(inverse, gravity)
+        gravity = quat_rotate(quat_conjugate(torch.tensor(spec.root_quat, dtype=torch.double)), gravity)
         if not _same(matrix @ gravity, gravity):
             return None
-    joints = _match_joints(spec, matrix, _handedness(axes))
+    joints = _match_joints(spec, matrix, _handedness(axes), places)
     if joints is None:
         return None
     bodies = _match_bodies(spec, joints)
@@ -255,9 +254,11 @@ def _symmetry(spec: RobotSpec, axes: SignedPermutation) -> Symmetry | None:
     return None if slots is None else Symmetry(axes, joints, bodies, slots, controls)
 
 
-def _match_joints(spec: RobotSpec, matrix: Tensor, hand: int) -> SignedPermutation | None:
+def _match_joints(
+    spec: RobotSpec, matrix: Tensor, hand: int, places: tuple[Tensor, Tensor]
+) -> SignedPermutation | None:
     """For each joint the one that takes its place, by anchor and axis in the pose where all coordinates are zero."""
-    anchors, axes = _anchors(spec)
+    anchors, axes = places
     source, sign = [-1] * len(spec.joints), [1] * len(spec.joints)
     for old, joint in enumerate(spec.joints):
         anchor, axis = matrix @ anchors[old], matrix @ axes[old] * (hand if joint.kind == "revolute" else 1)
@@ -355,7 +356,7 @@ def _in_root(spec: RobotSpec, points: Tensor) -> Tensor:
     points = points.double()
     if spec.floating_base:
         return points
-    inverse = torch.tensor(spec.root_quat, dtype=torch.double) * torch.tensor([-1.0, -1.0, -1.0, 1.0]).double()
+    inverse = quat_conjugate(torch.tensor(spec.root_quat, dtype=torch.double))
     return quat_rotate(inverse.expand(*points.shape[:-1], 4), points - torch.tensor(spec.root_pos).double())
 
 
@@ -364,7 +365,7 @@ def _anchors(spec: RobotSpec) -> tuple[Tensor, Tensor]:
     poses = ForwardKinematics(spec)(_pose(spec, torch.zeros(1, len(spec.joints))))
     places = _in_root(spec, poses.pos)[0]
     index_of = {name: index for index, name in enumerate(spec.body_names)}
-    root = poses.quat[0, 0].double() * torch.tensor([-1.0, -1.0, -1.0, 1.0]).double()
+    root = quat_conjugate(poses.quat[0, 0].double())
     anchors, axes = [torch.zeros(3).double()] * len(spec.joints), [torch.zeros(3).double()] * len(spec.joints)
     for body in spec.bodies:
         if body.joint is None or body.parent is None:
