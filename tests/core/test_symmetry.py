@@ -130,7 +130,8 @@ def test_the_image_of_a_motion_is_predicted_as_the_image(spec, motion, distinct)
     """On level ground the prediction for the image of a state, under the image of a control, is the image of the
     prediction, whatever the weights are; with the heads for variance and forces as well.
     """
-    token = TokenCfg(symmetric=True, limits=True, contact_motion=motion, distinct_slots=distinct)
+    fine = motion and distinct
+    token = TokenCfg(symmetric=True, limits=True, contact_motion=motion, contact_fine=fine, distinct_slots=distinct)
     predictor = shaken(spec, PredictorCfg(model=SMALL, token=token, variance_head=True, force_head=True))
     state, ground = near_ground(spec, 64).double(), PlaneGround.flat()
     control = torch.randn(64, spec.control_dim).double()

@@ -107,7 +107,9 @@ def one_step_loss(
     if regimes is None or learner.log_var is not None:
         loss = _fit(learner, target)
     else:
-        loss = _fit_regimes(learner.change - target, regimes(state, contacts), regimes.count, power)
+        error = learner.change - target
+        error = error if learner.size is None else error / learner.size
+        loss = _fit_regimes(error, regimes(state, contacts), regimes.count, power)
     if learner.force is not None:
         if batch.body_force is None:
             raise ValueError("a predictor with a force head needs recorded contact forces, got data without them")

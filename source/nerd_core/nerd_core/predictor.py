@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from .contacts import ContactModel, Contacts
+from .falling import FreeFall
 from .frames import ChangeCfg, ChangeCodec, out_of_frame, rotation_matrix
 from .grounds import Ground
 from .models import Cache, MlpCfg, Past, RecurrentCfg, ResidualMlpCfg, TransformerCfg, build_model
@@ -37,8 +38,8 @@ class FreeMotionCfg:
     """The network, without memory."""
     token: TokenCfg
     """What it sees; no contacts. One that sees no stops of joints either has been taught far from them. Then stops are
-    left to the network around it, which sees how far free motion would carry a joint beyond them, and adds nothing at
-    all while neither stop nor ground is near."""
+    left to the network around it, which sees how far free motion would carry a joint beyond them. That network adds
+    nothing at all while neither ground is near, nor a stop that is left to it."""
 
     def __post_init__(self):
         if self.token.contacts or self.model.window != 1:
@@ -91,6 +92,9 @@ class Prediction:
     """Logarithm of the variance of :attr:`change`, shape (..., D); of an ensemble that of the mixture."""
     force: Tensor | None = None
     """Contact force on each body, environment axes [N], shape (..., bodies, 3)."""
+    size: Tensor | None = None
+    """Size of what drives a falling robot, shape (..., 1), see :class:`~nerd_core.falling.FreeFall`: a loss should ask
+    for errors that are small beside it. None for other robots."""
     members: Prediction | None = None
     """What each member of an ensemble says, shapes (E, ..., D) and so on; None for a single network. A loss should be
     taken of these: the members must learn apart."""
@@ -107,9 +111,12 @@ class _Seen(NamedTuple):
     tokens: Tensor
     """Tokens, shape (..., token dim)."""
     free: Tensor | None = None
-    """Change of state of a robot that touches nothing, not normalised, shape (..., D); None if it is not known."""
+    """Change of state to which the network adds, not normalised, shape (..., D): that of a robot that touches nothing,
+    or for one that does not the fall. None if it is not known."""
     near: Tensor | None = None
     """Whether there is anything to add to that, shape (..., 1); None for always."""
+    size: Tensor | None = None
+    """What the network's output is to be multiplied by, shape (..., 1); None for one."""
     view: Tensor | None = None
     """Which of its equivalent views the robot is seen in, shape (...); None for its own."""
 
@@ -133,7 +140,7 @@ class Predictor(nn.Module):
         self.tokenizer = Tokenizer(spec, cfg.token)
         self.codec = ChangeCodec(spec, cfg.change)
         self.contact_model = ContactModel(spec)
-        self.token_normaliser = Normaliser(self.tokenizer.dim, self.tokenizer.groups)
+        self.token_normaliser = Normaliser(self.tokenizer.dim, self.tokenizer.groups, self.tokenizer.least_units)
         self.change_normaliser = Normaliser(self.codec.dim, self.codec.groups, self.codec.resolution)
         lengths = {"change": self.codec.dim}
         if cfg.variance_head:
@@ -160,8 +167,10 @@ class Predictor(nn.Module):
         if cfg.free is not None:
             alone = PredictorCfg(model=cfg.free.model, token=cfg.free.token, change=cfg.change)
             self.free = Predictor(spec, alone).requires_grad_(False)
+        self._fall = FreeFall(self.tokenizer, self.codec) if cfg.token.falling else None
+        more = 1 if cfg.token.falling else 0
         told = self._views.count if cfg.token.told_view and self._views is not None else 0
-        self.model = build_model(cfg.model, self.tokenizer.dim + told, tuple(lengths.values()), cfg.ensemble)
+        self.model = build_model(cfg.model, self.tokenizer.dim + told + more, tuple(lengths.values()), cfg.ensemble)
         self.register_buffer("force_scale", torch.ones(()))
 
     @property
@@ -318,6 +327,8 @@ class Predictor(nn.Module):
         contacts = self.tokenizer.pick(contacts)
         tokens, mask = self._raw_tokens(state, control, contacts).tokens, self.tokenizer.mask(contacts)
         change = self.codec.encode(state, next_state)
+        if self._fall is not None:
+            self._fall.update(state, change)
         if self._views is not None and self._changes is not None:
             # Statistics of all views at once are the same in each of them, so that a view can be taken afterwards.
             tokens, change = self._views.all(tokens), self._changes.all(change)
@@ -333,6 +344,8 @@ class Predictor(nn.Module):
         """
         self.token_normaliser.finalise()
         self.change_normaliser.finalise()
+        if self._fall is not None:
+            self._fall.finalise()
         if force_scale is not None:
             self.force_scale.fill_(force_scale)
 
@@ -348,23 +361,32 @@ class Predictor(nn.Module):
             )
         contacts = self.tokenizer.pick(contacts)
         seen, view = self._raw_tokens(state, control, contacts), None
-        tokens = self.token_normaliser(seen.tokens, self.tokenizer.mask(contacts))
+        tokens, size = self.token_normaliser(seen.tokens, self.tokenizer.mask(contacts)), None
+        if self._fall is not None:
+            tokens, size = self._fall.in_common_units(seen.tokens, tokens, self.token_normaliser)
         if self._views is not None and self._lead is not None:
             view = self._lead.first(self.tokenizer.leads(seen.tokens, contacts))
             tokens = self._views(tokens, view)
             if self.cfg.token.told_view:
                 told = functional.one_hot(view, self._views.count).to(tokens.dtype)
                 tokens = torch.cat((tokens, told), dim=-1)
-        return seen._replace(tokens=tokens.to(next(self.model.parameters()).dtype), view=view)
+        if size is not None:
+            tokens = torch.cat((tokens, size), dim=-1)
+        return seen._replace(tokens=tokens.to(next(self.model.parameters()).dtype), size=size, view=view)
 
     def _raw_tokens(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> _Seen:
         """Tokens that are not normalised, in the robot's own view, and free motion where it is known."""
+        if self._fall is not None:
+            return _Seen(self.tokenizer(state, control), self._fall.change(state))
         change = self.free_change(state, control)
         if change is None or self.cfg.free is None:
             return _Seen(self.tokenizer(state, control, contacts))
         ahead, stops = self.codec.apply(state, change), self.cfg.free.token.limits
         tokens = self.tokenizer(state, control, contacts, ahead=ahead, ahead_knows_stops=stops)
-        return _Seen(tokens, change, None if stops else self.tokenizer.near(state, ahead, contacts).unsqueeze(-1))
+        if stops and not self.needs_contacts:
+            return _Seen(tokens, change)
+        near = self.tokenizer.near(tokens, state, ahead, contacts, stops=not stops)
+        return _Seen(tokens, change, near.unsqueeze(-1))
 
     def _output_view(self, symmetry: Symmetry) -> SignedPermutation:
         """What a symmetry does to the network's output."""
@@ -388,7 +410,7 @@ class Predictor(nn.Module):
         if log_var is not None:
             log_var = (log_var.exp().mean(0) + members.change.var(0, correction=0)).log()
         force = None if members.force is None else members.force.mean(0)
-        return Prediction(members.change.mean(0), log_var, force, members)
+        return Prediction(members.change.mean(0), log_var, force, members.size, members)
 
     def _split(self, y: Tensor, state: Tensor, seen: _Seen | None) -> Prediction:
         if self._back is not None and seen is not None and seen.view is not None:
@@ -396,6 +418,7 @@ class Predictor(nn.Module):
         parts = dict(zip(self._outputs, y.split(list(self._outputs.values()), dim=-1), strict=True))
         change, log_var, force = parts["change"], parts.get("log_var"), parts.get("force")
         if seen is not None and seen.free is not None:
+            change = change if seen.size is None else change * seen.size
             change = change if seen.near is None else change.where(seen.near, 0.0)
             change = change + self.change_normaliser(seen.free)
         if log_var is not None:
@@ -406,7 +429,7 @@ class Predictor(nn.Module):
             force = force.unflatten(-1, (-1, 3)) * self.force_scale
             if self.spec.floating_base:
                 force = out_of_frame(rotation_matrix(state[..., self.spec.state.root_quat]).unsqueeze(-3), force)
-        return Prediction(change, log_var, force)
+        return Prediction(change, log_var, force, None if seen is None else seen.size)
 
 
 __all__ = ["LOG_VAR_RANGE", "FreeMotionCfg", "Prediction", "Predictor", "PredictorCfg"]

@@ -24,6 +24,14 @@ from .symmetry import SignedPermutation, Symmetry
 GAP_BAND = 0.05
 """Largest gap between a slot's surface and the ground that the features of contact motion tell apart [m]."""
 
+REACH = 0.005
+"""Gap between a slot and the ground, now or after free motion, above which they do not touch within a control step [m].
+In data of PhysX nothing but free motion is seen from a gap of zero on; the rest is for errors of free motion."""
+
+FINE = 3.0e-4
+"""Distance at which the fine features of a contact begin to saturate [m]. A robot at rest is held by a penetration of
+a twentieth of a millimetre; a tenth more, and the solver pushes it out at a centimetre a second."""
+
 JOINT_LEAD = 0.01
 """Weight of a joint's position beside the nearness of a slot, when one of several equivalent views is chosen."""
 
@@ -45,6 +53,11 @@ class TokenCfg:
     """Whether a joint with limits also says how far it is beyond each of them, and how far it would be after one
     control step at its present velocity, or by free motion where that is known and knows no stops itself, see
     :data:`~nerd_core.stops.STOP_BAND`. Stops are kinks that a smooth network otherwise has to find by itself."""
+    falling: bool = False
+    """Whether the robot is known to fall freely: a floating one under efforts that touches nothing. In itself it moves
+    as if there were neither gravity nor a velocity of its root, and not at all while nothing drives it. So neither of
+    both is seen, velocities and efforts are seen in units of their common size, and what the network says is multiplied
+    by that size and added to the fall."""
     contacts: bool = True
     """Whether the contact slots of the robot are seen. A robot without slots has none to see."""
     contact_motion: bool = False
@@ -52,6 +65,9 @@ class TokenCfg:
     is to the ground, and how near it would then be, see :data:`GAP_BAND`. Impacts and friction hang on the motion of
     what touches, which a network otherwise has to compose from the robot's kinematics. Without a network that knows
     the free motion, that at the present velocities stands for it."""
+    contact_fine: bool = False
+    """Whether each slot that says its motion also says it on the scale of :data:`FINE`: gap, sinking (beside that of
+    a fall) and sliding. Friction and rest hang on tenths of millimetres, which features in centimetres blur."""
     distinct_slots: bool = False
     """Whether of contact slots that are always in the same place only the first is seen: where capsules of neighbouring
     bodies meet in a joint, or several in the middle of a body, they tell the same. 14 of the Ant's 25 are left."""
@@ -81,14 +97,15 @@ class Tokenizer(nn.Module):
     slices: dict[str, slice]
     """Where each part stands in a token. Parts, in order: root_pos, root_quat, joint_pos, joint_sin, joint_cos,
     root_lin_vel, root_ang_vel, joint_vel, limit_now, limit_next, contact_normal, contact_point, contact_distance,
-    contact_motion, contact_gap, contact_gap_next, contact_active, control, gravity; those that a robot or a
-    configuration does not have are missing. The three numbers of a contact's normal, point and motion stand together,
-    slot by slot."""
+    contact_motion, contact_gap, contact_gap_next, contact_slide, contact_sink, contact_touch, contact_active, control,
+    gravity; those that a robot or a configuration does not have are missing. The three numbers of a contact's normal,
+    point, motion and slide stand together, slot by slot."""
     _gravity_dir: Tensor
     _root_quat: Tensor
     _root_pos: Tensor
     _radius: Tensor
     _gate: Tensor
+    _fall: Tensor
     _picked: Tensor
 
     def __init__(self, spec: RobotSpec, cfg: TokenCfg | None = None):
@@ -109,6 +126,8 @@ class Tokenizer(nn.Module):
         self.register_buffer("_picked", torch.tensor(places, dtype=torch.long), persistent=False)
         if cfg.told_view and not cfg.symmetric:
             raise ValueError("token: got told_view without symmetric, expected both: there is but one view to tell of")
+        if cfg.contact_fine and not cfg.contact_motion:
+            raise ValueError("token: got contact_fine without contact_motion, expected both: it refines that motion")
         unknown = sorted(set(cfg.ignored_joint_pos) - set(spec.joint_names))
         if unknown:
             raise ValueError(
@@ -119,7 +138,9 @@ class Tokenizer(nn.Module):
         self.has_contact_bit = self.has_contacts and (
             cfg.root == "minimal" if cfg.contact_bit is None else cfg.contact_bit
         )
-        self.has_gravity = spec.floating_base if cfg.gravity is None else cfg.gravity
+        if cfg.falling:
+            _check_falling(spec, cfg)
+        self.has_gravity = spec.floating_base and not cfg.falling if cfg.gravity is None else cfg.gravity
         self.has_root_pose = spec.floating_base and cfg.root == "published"
 
         seen = [index for index, name in enumerate(spec.joint_names) if name not in cfg.ignored_joint_pos]
@@ -132,7 +153,7 @@ class Tokenizer(nn.Module):
 
         lengths = {"root_pos": 3, "root_quat": 4} if self.has_root_pose else {}
         lengths |= {"joint_pos": len(seen) - len(split), "joint_sin": len(split), "joint_cos": len(split)}
-        lengths |= {"root_lin_vel": 3, "root_ang_vel": 3} if spec.floating_base else {}
+        lengths |= {"root_lin_vel": 0 if cfg.falling else 3, "root_ang_vel": 3} if spec.floating_base else {}
         lengths |= {"joint_vel": len(spec.joints)}
         self.stops = Stops(spec)
         self._codec = ChangeCodec(spec)
@@ -143,10 +164,15 @@ class Tokenizer(nn.Module):
             lengths |= {"contact_normal": 3 * slots, "contact_point": 3 * slots, "contact_distance": slots}
             if cfg.contact_motion:
                 lengths |= {"contact_motion": 3 * slots, "contact_gap": slots, "contact_gap_next": slots}
+            if cfg.contact_fine:
+                lengths |= {"contact_slide": 3 * slots, "contact_sink": slots, "contact_touch": slots}
         lengths |= {"contact_active": len(self.seen.slots)} if self.has_contact_bit else {}
         lengths |= {"control": spec.control_dim} | ({"gravity": 3} if self.has_gravity else {})
         self.slices, self.dim = consecutive({name: length for name, length in lengths.items() if length})
 
+        # A fall from rest in one control step, as a solver integrates it that changes velocities first.
+        fall = 0.5 * (spec.control_dt + spec.physics_dt) * spec.control_dt
+        self.register_buffer("_fall", fall * torch.tensor(spec.gravity), persistent=False)
         length = math.hypot(*spec.gravity) or 1.0
         gravity_dir = torch.tensor([value / length for value in spec.gravity])
         self.register_buffer("_gravity_dir", gravity_dir, persistent=False)
@@ -163,6 +189,17 @@ class Tokenizer(nn.Module):
         apart = ("control", "root_pos", "root_quat", "contact_active")
         singles = [slice(i, i + 1) for name in apart if name in self.slices for i in _range(self.slices[name])]
         return [where for name, where in self.slices.items() if name not in apart] + singles
+
+    @property
+    def least_units(self) -> Tensor:
+        """Smallest unit of each feature, for a normaliser, shape (dim,): a fine feature is at most one by its making,
+        and one of a slot that hardly ever touches must not be blown up when it does.
+        """
+        least = torch.zeros(self.dim)
+        for name in ("contact_slide", "contact_sink", "contact_touch"):
+            if name in self.slices:
+                least[self.slices[name]] = 0.3
+        return least
 
     def forward(
         self,
@@ -208,7 +245,7 @@ class Tokenizer(nn.Module):
         else:
             root_pos = self._root_pos
             turn = rotation_matrix(self._root_quat)
-        slots, motion = len(self.seen.slots), None
+        slots, motion, fine = len(self.seen.slots), None, None
         if self.has_contacts:
             contacts = self._require(contacts)
             vectors += [contacts.normal, contacts.point - root_pos]
@@ -217,6 +254,9 @@ class Tokenizer(nn.Module):
                 motion = points - contacts.point - contacts.normal * contacts.distance.unsqueeze(-1)
                 motion = motion.masked_fill(~contacts.active.unsqueeze(-1), 0.0)
                 vectors.append(motion)
+                if self.cfg.contact_fine:
+                    fine = self._fine(motion if ahead is None else motion - self._fall, contacts)
+                    vectors.append(fine[0])
         if self.has_gravity:
             gravity_dir = self._gravity_dir if gravity_dir is None else gravity_dir
             vectors.append(gravity_dir.expand(*state.shape[:-1], 3).unsqueeze(-2))
@@ -224,7 +264,7 @@ class Tokenizer(nn.Module):
 
         done = 0
         if turned is not None and floating:
-            parts.append(turned[..., :2, :].flatten(-2))
+            parts.append(turned[..., int(self.cfg.falling) : 2, :].flatten(-2))
             done = 2
         joint_vel = state[..., at.joint_vel]
         parts.append(joint_vel)
@@ -243,6 +283,8 @@ class Tokenizer(nn.Module):
                 gap_next = gap + (motion * contacts.normal).sum(-1)
                 parts.append(turned[..., done + 2 * slots : done + 3 * slots, :].flatten(-2))
                 parts += [value.clamp(max=GAP_BAND).masked_fill(far.squeeze(-1), 0.0) for value in (gap, gap_next)]
+            if fine is not None:
+                parts += [turned[..., done + 3 * slots : done + 4 * slots, :].flatten(-2), *fine[1:]]
             if self.has_contact_bit:
                 parts.append(contacts.active.to(state.dtype))
         parts.append(control)
@@ -276,26 +318,35 @@ class Tokenizer(nn.Module):
         where = self.slices
         before = active.new_ones(*active.shape[:-1], where["contact_normal"].start)
         vector = active.repeat_interleave(3, dim=-1)
-        inside = (vector, vector, active) + ((vector, active, active) if self.contact_model is not None else ())
-        last = where["contact_distance" if self.contact_model is None else "contact_gap_next"]
-        after = active.new_ones(*active.shape[:-1], self.dim - last.stop)
+        inside = [vector, vector, active] + [vector, active, active] * (
+            ("contact_motion" in where) + self.cfg.contact_fine
+        )
+        first = where["contact_normal"].start
+        after = active.new_ones(*active.shape[:-1], self.dim - first - sum(part.shape[-1] for part in inside))
         return torch.cat((before, *inside, after), dim=-1)
 
-    def near(self, state: Tensor, ahead: Tensor, contacts: Contacts | None) -> Tensor:
-        """Whether there is anything to touch: ground within the reach of a slot, or the stop of a joint, now or after
-        the step. Shape (...,), bool. Stops are told narrowly: where free motion is right to five digits, a network that
-        had to say so would not dare to say anything else.
+    def near(self, tokens: Tensor, state: Tensor, ahead: Tensor, contacts: Contacts | None, stops: bool) -> Tensor:
+        """Whether there is anything to touch, now or after the step: ground, or the stop of a joint. Told
+        narrowly: where free motion is right to five digits, a network that had to say so would not dare to say anything
+        else. Shape (...,), bool.
 
         Args:
+            tokens: Tokens of the states, not normalised, shape (..., dim).
             state: States, shape (..., S).
             ahead: States after the step if nothing touched the robot, shape (..., S).
             contacts: Contacts of ``state``; None counts as none.
+            stops: Whether stops count.
         """
         near = torch.zeros(state.shape[:-1], dtype=torch.bool, device=state.device)
         if contacts is not None and self.spec.slots:
-            near = contacts.active.any(-1)
-        for each in (state, ahead):
-            near = near | self.stops.near(each[..., self.spec.state.joint_pos], LEANING)
+            near_slots = contacts.active
+            if self.contact_model is not None:
+                gaps = [tokens[..., self.slices[name]] for name in ("contact_gap", "contact_gap_next")]
+                near_slots = near_slots & (torch.minimum(*gaps) < REACH)
+            near = near_slots.any(-1)
+        if stops:
+            for each in (state, ahead):
+                near = near | self.stops.near(each[..., self.spec.state.joint_pos], LEANING)
         return near
 
     def view(self, symmetry: Symmetry) -> SignedPermutation:
@@ -321,6 +372,7 @@ class Tokenizer(nn.Module):
             "contact_normal": vectors,
             "contact_point": vectors,
             "contact_motion": vectors,
+            "contact_slide": vectors,
             "control": symmetry.controls,
             "gravity": polar,
         }
@@ -354,6 +406,22 @@ class Tokenizer(nn.Module):
         """The state after a control step at the present velocities."""
         return self._codec.apply(state, state.new_zeros(*state.shape[:-1], self._codec.dim))
 
+    def _fine(self, motion: Tensor, contacts: Contacts) -> tuple[Tensor, Tensor, Tensor]:
+        """How slots would slide, shape (..., K, 3), sink, and how deep they are, shape (..., K), in units that grow no
+        more from :data:`FINE` on. Zero where nothing is near.
+
+        Args:
+            motion: Where each slot would go in one control step beside a fall, shape (..., K, 3).
+            contacts: The contacts.
+        """
+        sink = (motion * contacts.normal).sum(-1)
+        slide = motion - contacts.normal * sink.unsqueeze(-1)
+        slide = slide * (slide.square().sum(-1, keepdim=True) + FINE**2).rsqrt()
+        gap = contacts.distance - self._radius
+        far = ~contacts.active
+        sink, gap = ((x * (x.square() + FINE**2).rsqrt()).masked_fill(far, 0.0) for x in (sink, gap))
+        return slide.masked_fill(far.unsqueeze(-1), 0.0), sink, gap
+
     def _require(self, contacts: Contacts | None) -> Contacts:
         if contacts is None:
             raise ValueError(
@@ -361,6 +429,16 @@ class Tokenizer(nn.Module):
                 "(pass contacts, or a ground to compute them from, or set contacts=False in the token's configuration)"
             )
         return contacts
+
+
+def _check_falling(spec: RobotSpec, cfg: TokenCfg) -> None:
+    driven = [joint.name for joint in spec.joints if joint.stiffness]
+    if not spec.floating_base or cfg.contacts or cfg.gravity or cfg.root != "minimal" or driven:
+        raise ValueError(
+            f"token: got falling for '{spec.name}' with contacts={cfg.contacts}, gravity={cfg.gravity}, "
+            f"root={cfg.root!r}, floating_base={spec.floating_base} and springs at {driven}, expected a floating robot "
+            "under efforts that sees neither (--token.falling --token.no-contacts)"
+        )
 
 
 def _runs(columns: list[int], circular: list[int]) -> list[tuple[slice, bool]]:

@@ -21,7 +21,7 @@ from nerd_core.spec import RobotSpec
 
 from .excitation import ControlRange, Excitation
 
-TIMES = 8
+TIMES = 32
 """States that are taken of each roll-out of the model."""
 
 
