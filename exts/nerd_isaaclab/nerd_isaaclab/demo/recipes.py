@@ -145,16 +145,27 @@ AIR_ANT = ("--shares", "random=.35", "held=.25", "ou=.15", "spline=.1", "zero=.1
 """In the air, with all kinds of efforts."""
 STOPS_ANT = ("--shares", "bang=.7", "random=.15", "held=.15", "--ranges", *HIGH_UP, "joint_vel=8")
 """In the air, with legs that are thrown against their stops, as trained policies do."""
+QUIET_AIR_ANT = (
+    *("--shares", "zero=.5", "held=.25", "ou=.25"),
+    *("--ranges", "root_height=6,7", "root_lin_vel=1", "root_ang_vel=.3", "joint_vel=.3"),
+)
+"""In the air, with little motion."""
+STILL_AIR_ANT = (
+    *("--shares", "zero=1"),
+    *("--ranges", "root_height=6,7", "root_lin_vel=.5", "root_ang_vel=.05", "joint_vel=.2"),
+)
+"""In the air, with hardly any motion, as a robot falls that the task has just reset."""
 ANT_TRAINING = ("--optimiser.lr", "3e-3", "--regime-power", "1.0")
 """Training of the Ant."""
 ANT_AIR_NETWORK = (
     *("--model.width", "96", "--model.hidden", "128", "--model.kinks", "64", "--model.layers", "2"),
-    *("--token.no-contacts", "--optimiser.lr", "5e-3", "--regime-power", "1.0", "--updates", "32000"),
+    *("--token.no-contacts", "--token.falling", "--token.symmetric"),
+    *("--optimiser.lr", "5e-3", "--regime-power", "1.0", "--updates", "32000"),
 )
 """Network of the Ant's free motion and its training."""
 ANT_NETWORK = (
     *("--model.width", "160", "--model.hidden", "224", "--model.kinks", "96", "--token.contact-motion"),
-    *("--token.symmetric", "--token.told-view", "--token.distinct-slots"),
+    *("--token.contact-fine", "--token.symmetric", "--token.told-view", "--token.distinct-slots"),
     *ANT_TRAINING,
 )
 """Network of the Ant and its training."""
@@ -165,11 +176,14 @@ CARTPOLE_FREE_NETWORK = (
 """Network of the Cartpole's motion between its stops, which neither sees stops nor where on the rail it is."""
 CARTPOLE_NETWORK = ("--token.symmetric", "--model.width", "96", "--model.hidden", "128", "--model.kinks", "96")
 """Network of what the stops of the Cartpole add."""
+RESTS_ANT = ("--initial", "task", "--shares", "zero=1", "--visited-steps", "400")
+"""Three steps from where the model leads without effort: robots that should come to rest. More would tell little: after
+three steps the solver has them where it would have led them itself."""
 VISITS_ANT = (
-    *("--initial", "task", "--shares", "zero=0.6", "random=0.1", "held=0.15", "ou=0.15"),
-    *("--visited-steps", "400"),
+    *("--initial", "task", "--shares", "zero=.4", "random=.15", "held=.2", "ou=.15", "spline=.1"),
+    *("--visited-steps", "300"),
 )
-"""Short pieces from where the model leads, most of them without effort: robots that should come to rest."""
+"""The same with efforts of all kinds."""
 CAREFUL = ("env.nerd.noise=0.2",)
 """Noise on the model while a policy learns, so that it cannot count on what only the model would do. For tasks that pay
 for speed without bounds, in which a fall costs much."""
@@ -179,6 +193,14 @@ def _at_stops(transitions: int, steps: int, seed: int, *ranges: str) -> Collecti
     """Short trajectories of the Cartpole from just before its stops."""
     options = (*OFTEN_QUIET, "--ranges", "at_stops=1", *ranges)
     return Collection(CARTPOLE, transitions, steps, num_envs=1024, workers=1, seed=seed, options=options)
+
+
+def _visits(seed: int) -> tuple[Collection, Collection]:
+    """What the solver does where the model before leads an Ant, and should not have."""
+    return (
+        Collection(ANT_RUN, 900_000, 3, num_envs=2048, workers=1, seed=seed, visited=True, options=RESTS_ANT),
+        Collection(ANT_RUN, 400_000, 3, num_envs=2048, workers=1, seed=seed + 1, visited=True, options=VISITS_ANT),
+    )
 
 
 def _practice(task: str, seed: int) -> tuple[Collection, Collection]:
@@ -246,6 +268,8 @@ REPRODUCE = {
                 (
                     Collection(ANT_RUN, transitions=2_400_000, steps=24, seed=71, options=AIR_ANT),
                     Collection(ANT_RUN, transitions=1_200_000, steps=24, seed=73, options=STOPS_ANT),
+                    Collection(ANT_RUN, transitions=500_000, steps=24, seed=74, options=QUIET_AIR_ANT),
+                    Collection(ANT_RUN, transitions=300_000, steps=24, seed=76, options=STILL_AIR_ANT),
                 ),
                 Training(minutes=None, options=ANT_AIR_NETWORK),
                 in_the_air=True,
@@ -256,13 +280,13 @@ REPRODUCE = {
                     Collection(ANT_RUN, transitions=800_000, steps=200, seed=32, options=RESETS_ANT),
                     Collection(ANT_RUN, transitions=800_000, seed=34, options=SLOW_ANT),
                     Collection(ANT_RUN, transitions=1_500_000, steps=80, seed=33, options=FAST_ANT),
-                    Collection(ANT_RUN, transitions=600_000, steps=50, seed=64, options=FALLS_ANT),
+                    Collection(ANT_RUN, transitions=1_500_000, steps=32, num_envs=2048, seed=65, options=FALLS_ANT),
                 ),
                 Training(minutes=11.0, options=ANT_NETWORK),
             ),
             Stage(
                 (
-                    Collection(ANT_RUN, transitions=700_000, steps=12, seed=41, visited=True, options=VISITS_ANT),
+                    *_visits(910),
                     *_practice(ANT_RUN, 101),
                     *_practice(ANT_SPIN, 103),
                 ),
@@ -270,7 +294,7 @@ REPRODUCE = {
             ),
             Stage(
                 (
-                    Collection(ANT_RUN, transitions=700_000, steps=12, seed=42, visited=True, options=VISITS_ANT),
+                    *_visits(930),
                     *_practice(ANT_RUN, 121),
                     *_practice(ANT_SPIN, 123),
                     *_practice(ANT_SPIN_TRACK, 125),
@@ -296,10 +320,7 @@ def smoke(recipe: Recipe) -> Recipe:
         recipe: The recipe.
     """
     tiny = ("--updates", "20", "--batch", "64", "--validations", "1")
-    small = {
-        True: ("--token.no-contacts", "--model.width", "16", "--model.hidden", "16"),
-        False: ("--preset", "tiny", "--length", "10"),
-    }
+    narrow = ("--model.width", "16", "--model.hidden", "16")
     new = {number for number in range(len(recipe.stages)) if number == 0 or recipe.stages[number - 1].in_the_air}
     stages = [
         replace(
@@ -316,7 +337,9 @@ def smoke(recipe: Recipe) -> Recipe:
                 )
                 for item in stage.collections
             ),
-            training=Training(minutes=None, options=(*(small[stage.in_the_air] if number in new else ()), *tiny)),
+            training=Training(
+                minutes=None, options=(*stage.training.options, *(narrow if number in new else ()), *tiny)
+            ),
         )
         for number, stage in enumerate(recipe.stages)
     ]
