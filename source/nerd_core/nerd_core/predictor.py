@@ -14,16 +14,15 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from .contacts import ContactModel, Contacts
+from .equivalent_views import EquivalentViews
 from .falling import FreeFall
 from .frames import ChangeCfg, ChangeCodec, out_of_frame, rotation_matrix
 from .grounds import Ground
 from .models import Cache, MlpCfg, Past, RecurrentCfg, ResidualMlpCfg, TransformerCfg, build_model
 from .normalisation import Normaliser
 from .spec import RobotSpec
-from .symmetry import SignedPermutation, Symmetry, Views, change_view, symmetries_of
 from .tokens import TokenCfg, Tokenizer
 
 LOG_VAR_RANGE = (-14.0, 4.0)
@@ -152,25 +151,20 @@ class Predictor(nn.Module):
         """Predicts the change of state of a robot that touches nothing, and is not trained any more: a smooth function
         that is learned fast from robots in the air. The network then has only to say what contacts change, and is told
         where each slot would go without them: what a solver of contacts begins with, too."""
-        self._lead = self._views = self._changes = self._back = None
+        self._views: EquivalentViews | None = None
         if cfg.token.symmetric:
             if not isinstance(cfg.model, ResidualMlpCfg | MlpCfg) or cfg.model.window != 1:
                 raise ValueError(
                     f"got a '{cfg.model.kind}' network for symmetric views, expected one without memory: views change "
                     "from step to step"
                 )
-            symmetries = symmetries_of(self.tokenizer.seen)
-            self._lead = Views([self.tokenizer.leading(symmetry) for symmetry in symmetries])
-            self._views = Views([self.tokenizer.view(symmetry) for symmetry in symmetries])
-            self._changes = Views([change_view(spec, self.codec, symmetry) for symmetry in symmetries])
-            self._back = Views([self._output_view(symmetry).inverse() for symmetry in symmetries])
+            self._views = EquivalentViews(self.tokenizer, self.codec, lengths)
         if cfg.free is not None:
             alone = PredictorCfg(model=cfg.free.model, token=cfg.free.token, change=cfg.change)
             self.free = Predictor(spec, alone).requires_grad_(False)
         self._fall = FreeFall(self.tokenizer, self.codec) if cfg.token.falling else None
-        more = 1 if cfg.token.falling else 0
-        told = self._views.count if cfg.token.told_view and self._views is not None else 0
-        self.model = build_model(cfg.model, self.tokenizer.dim + told + more, tuple(lengths.values()), cfg.ensemble)
+        more = (self._views.told if self._views is not None else 0) + (1 if self._fall is not None else 0)
+        self.model = build_model(cfg.model, self.tokenizer.dim + more, tuple(lengths.values()), cfg.ensemble)
         self.register_buffer("force_scale", torch.ones(()))
 
     @property
@@ -329,10 +323,8 @@ class Predictor(nn.Module):
         change = self.codec.encode(state, next_state)
         if self._fall is not None:
             self._fall.update(state, change)
-        if self._views is not None and self._changes is not None:
-            # Statistics of all views at once are the same in each of them, so that a view can be taken afterwards.
-            tokens, change = self._views.all(tokens), self._changes.all(change)
-            mask = None if mask is None else self._views.all(mask.float()) != 0
+        if self._views is not None:
+            tokens, mask, change = self._views.in_all(tokens, mask, change)
         self.token_normaliser.update(tokens, mask)
         self.change_normaliser.update(change)
 
@@ -364,12 +356,8 @@ class Predictor(nn.Module):
         tokens, size = self.token_normaliser(seen.tokens, self.tokenizer.mask(contacts)), None
         if self._fall is not None:
             tokens, size = self._fall.in_common_units(seen.tokens, tokens, self.token_normaliser)
-        if self._views is not None and self._lead is not None:
-            view = self._lead.first(self.tokenizer.leads(seen.tokens, contacts))
-            tokens = self._views(tokens, view)
-            if self.cfg.token.told_view:
-                told = functional.one_hot(view, self._views.count).to(tokens.dtype)
-                tokens = torch.cat((tokens, told), dim=-1)
+        if self._views is not None:
+            tokens, view = self._views.see(tokens, seen.tokens, contacts)
         if size is not None:
             tokens = torch.cat((tokens, size), dim=-1)
         return seen._replace(tokens=tokens.to(next(self.model.parameters()).dtype), size=size, view=view)
@@ -388,16 +376,6 @@ class Predictor(nn.Module):
         near = self.tokenizer.near(tokens, state, ahead, contacts, stops=not stops)
         return _Seen(tokens, change, near.unsqueeze(-1))
 
-    def _output_view(self, symmetry: Symmetry) -> SignedPermutation:
-        """What a symmetry does to the network's output."""
-        change = change_view(self.spec, self.codec, symmetry)
-        parts = {
-            "change": change,
-            "log_var": SignedPermutation.unsigned(change.source),
-            "force": symmetry.bodies.of_vectors(symmetry.axes),
-        }
-        return SignedPermutation.joined([parts[name] for name in self._outputs])
-
     def _read(self, y: Tensor, state: Tensor, seen: _Seen | None = None) -> Prediction:
         """Names the parts of the network's output, which says what is to be added to the free motion where that is
         known; of an ensemble also their mean.
@@ -413,8 +391,8 @@ class Predictor(nn.Module):
         return Prediction(members.change.mean(0), log_var, force, members.size, members)
 
     def _split(self, y: Tensor, state: Tensor, seen: _Seen | None) -> Prediction:
-        if self._back is not None and seen is not None and seen.view is not None:
-            y = self._back(y, seen.view)
+        if self._views is not None and seen is not None and seen.view is not None:
+            y = self._views.turn_back(y, seen.view)
         parts = dict(zip(self._outputs, y.split(list(self._outputs.values()), dim=-1), strict=True))
         change, log_var, force = parts["change"], parts.get("log_var"), parts.get("force")
         if seen is not None and seen.free is not None:
