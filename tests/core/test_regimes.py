@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from nerd_core.contacts import ContactModel
-from nerd_core.data.dataset import TrajectoryDataset
+from nerd_core.data.dataset import TrajectoryBatch, TrajectoryDataset
 from nerd_core.data.sampler import WindowSampler
 from nerd_core.grounds import PlaneGround
 from nerd_core.losses import one_step_loss
@@ -130,3 +130,21 @@ def test_a_regime_of_a_few_transitions_does_not_count():
         few, _ = _batch(1.5 / 512)
         few = type(few)(state=few.state[:4], control=few.control[:4])
         assert one_step_loss(predictor, few, None, regimes).isfinite()
+
+
+def test_at_a_pace_fast_errors_count_beside_their_speed():
+    """Ten times the error at ten times the speed costs as much, far above the pace; far below it errors count as they
+    are.
+    """
+    spec = cartpole()
+    regimes = Regimes(spec)
+    predictor = Predictor(spec, PredictorCfg(model=ResidualMlpCfg(), token=TokenCfg(contacts=False)))
+    control, losses = torch.zeros(64, 1, spec.control_dim), {}
+    for speed, error in ((10.0, 1.0), (1.0, 0.1), (1e-4, 1e-3), (1e-4, 1e-2)):
+        state = torch.zeros(64, spec.state.dim)
+        state[:, spec.state.joint_vel] = speed
+        after = predictor.codec.apply(state, predictor.extend(state, control[:, 0])[0].change.detach() + error)
+        batch = TrajectoryBatch(torch.stack((state, after), 1), control)
+        losses[speed, error] = float(one_step_loss(predictor, batch, None, regimes, 0.0, pace=0.01).detach())
+    assert losses[10.0, 1.0] == pytest.approx(losses[1.0, 0.1], abs=0.01)
+    assert losses[1e-4, 1e-2] - losses[1e-4, 1e-3] == pytest.approx(math.log(100), abs=0.1)

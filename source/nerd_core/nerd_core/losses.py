@@ -83,6 +83,7 @@ def one_step_loss(
     seen: Tensor | None = None,
     regimes: Regimes | None = None,
     power: float = 0.0,
+    pace: float = 0.0,
 ) -> Tensor:
     """Error of the normalised change at every step of the windows, each from the true past.
 
@@ -96,6 +97,7 @@ def one_step_loss(
             the true next state, so that a model that is shown noise learns to come back.
         regimes: What tells regimes apart; None to take one mean over all transitions.
         power: Exponent of a regime's share of the data in its weight.
+        pace: Speed from which on an error counts beside the speed of the robot [m/s]; 0 for never. Only with regimes.
     """
     state, next_state, contacts = batch.state[:, :-1], batch.state[:, 1:], batch.contacts
     state = state if seen is None else seen
@@ -109,6 +111,8 @@ def one_step_loss(
     else:
         error = learner.change - target
         error = error if learner.size is None else error / learner.size
+        if pace:
+            error = error / (1.0 + (regimes.speed(state) / pace).square()).sqrt().unsqueeze(-1)
         loss = _fit_regimes(error, regimes(state, contacts), regimes.count, power)
     if learner.force is not None:
         if batch.body_force is None:

@@ -72,7 +72,7 @@ class Regimes(nn.Module):
             touching = near.sum(-1)
             for least in self._steps:
                 regime += 3 * (touching >= least)
-            speed = self._speed(state)
+            speed = self.speed(state)
             regime -= (regime > 0) * ((speed < SLOW).long() + (speed < STILL).long())
         if self._stops.joints:
             now = state[..., at.joint_pos]
@@ -82,8 +82,12 @@ class Regimes(nn.Module):
             regime = regime * 3 + torch.where(resting, 2, arriving.long())
         return regime
 
-    def _speed(self, state: Tensor) -> Tensor:
-        """Largest speed of the root and the joints [m/s], shape (...,)."""
+    def speed(self, state: Tensor) -> Tensor:
+        """Largest speed of the root and the joints [m/s], shape (...,).
+
+        Args:
+            state: States, shape (..., S).
+        """
         at = self.spec.state
         parts = [state[..., at.joint_vel] * self._lever]
         if self.spec.floating_base:

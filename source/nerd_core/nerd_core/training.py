@@ -105,6 +105,10 @@ class TrainCfg:
     regime_power: float = 0.0
     """Exponent of a regime's share of the data in its weight: 0 gives every regime the same say, 1 every transition,
     which lets a network ignore what is rare."""
+    pace: float = 0.0
+    """Speed from which on an error counts beside the speed of the robot [m/s]; 0 for never. A mean over slow and fast
+    motion is one over fast motion, whose errors are larger: with this, what is slow is learned as well. Needs regimes.
+    """
     noise: float = 0.0
     """Noise on the states that the network sees, as a share of what one step changes."""
     precision: Literal["float32", "bfloat16"] = "float32"
@@ -131,6 +135,8 @@ class TrainCfg:
             raise TrainingError("got neither updates nor minutes, expected a budget: set one of them, or both")
         if min(self.batch, self.length, self.validations) < 1 or not self.horizons or min(self.horizons) < 1:
             raise TrainingError(f"got {self}, expected positive sizes")
+        if self.pace < 0.0 or (self.pace and not self.regimes):
+            raise TrainingError(f"got pace={self.pace} and regimes={self.regimes}, expected a speed >= 0, and regimes")
 
 
 @dataclass(frozen=True)
@@ -294,7 +300,9 @@ class Run:
                     # Seeded by the number of the update, so that there is no state of a generator to save.
                     self.noise.manual_seed((cfg.seed * 2**32 + self.update) * self.world + self.rank)
                     seen = self.scale.perturb(batch.state[:, :-1], cfg.noise, self.noise)
-                loss = (1.0 - share) * self.one_step(self.predictor, batch, seen, self.regimes, cfg.regime_power)
+                loss = (1.0 - share) * self.one_step(
+                    self.predictor, batch, seen, self.regimes, cfg.regime_power, cfg.pace
+                )
             if steps and self.rollouts is not None:
                 batch = next(self.rollouts).to(self.device)
                 loss = loss + share * rollout_loss(self.predictor, batch, steps, self.scale)
