@@ -18,7 +18,7 @@ from torch import Tensor
 from .data.dataset import TrajectoryBatch
 from .frames import ChangeCfg, ChangeCodec
 from .grounds import Ground, PlaneGround
-from .predictor import Prediction, Predictor
+from .predictor import Predictor
 from .regimes import Regimes
 from .spec import RobotSpec
 
@@ -106,14 +106,17 @@ def one_step_loss(
     prediction = predictor(state, batch.control, contacts)
     learner = prediction.members or prediction
     target = predictor.target(state, next_state)
-    if regimes is None or learner.log_var is not None:
-        loss = _fit(learner, target)
+    error = learner.change - target
+    if learner.log_var is not None:
+        loss = 0.5 * (error.square() * (-learner.log_var).exp() + learner.log_var).mean()
     else:
-        error = learner.change - target
         error = error if learner.size is None else error / learner.size
-        if pace:
-            error = error / (1.0 + (regimes.speed(state) / pace).square()).sqrt().unsqueeze(-1)
-        loss = _fit_regimes(error, regimes(state, contacts), regimes.count, power)
+        if regimes is None:
+            loss = relative(error.square().mean((-3, -2)))
+        else:
+            if pace:
+                error = error / (1.0 + (regimes.speed(state) / pace).square()).sqrt().unsqueeze(-1)
+            loss = _fit_regimes(error, regimes(state, contacts), regimes.count, power)
     if learner.force is not None:
         if batch.body_force is None:
             raise ValueError("a predictor with a force head needs recorded contact forces, got data without them")
@@ -159,13 +162,6 @@ def relative(square: Tensor, share: Tensor | None = None) -> Tensor:
     reached = reached + FLOOR
     loss = (square - square.detach()) / reached + reached.log()
     return loss.mean() if share is None else (share * loss).sum(-2).mean()
-
-
-def _fit(prediction: Prediction, target: Tensor) -> Tensor:
-    error = (prediction.change - target).square()
-    if prediction.log_var is None:
-        return relative(error.mean((-3, -2)))
-    return 0.5 * (error * (-prediction.log_var).exp() + prediction.log_var).mean()
 
 
 def _fit_regimes(error: Tensor, regime: Tensor, count: int, power: float) -> Tensor:
