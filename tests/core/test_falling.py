@@ -87,7 +87,7 @@ def test_motion_in_itself_knows_neither_gravity_nor_speed(seed):
     turned[:, spec.state.root_lin_vel] = 3.0 * torch.randn(16, 3, generator=generator)
     inner = []
     for each in (state, turned):
-        seen = predictor._see(each, control, None)
+        seen = predictor.see(each, control, None)
         change = predictor.change_normaliser.inverse(predictor.extend(each, control)[0].change)
         assert seen.free is not None
         inner.append(change - seen.free)
@@ -104,7 +104,7 @@ def test_small_drives_make_small_errors():
     state[:, spec.state.joint_vel] = torch.randn(8, len(spec.joints))
     weak, weak_control = state.clone(), 0.1 * control
     weak[:, spec.state.joint_vel] *= 0.1
-    strong_seen, weak_seen = predictor._see(state, control, None), predictor._see(weak, weak_control, None)
+    strong_seen, weak_seen = predictor.see(state, control, None), predictor.see(weak, weak_control, None)
     assert strong_seen.size is not None
     torch.testing.assert_close(weak_seen.size, 0.1 * strong_seen.size)
     where = predictor.tokenizer.slices
@@ -117,7 +117,7 @@ def test_a_joint_beyond_its_stop_is_driven():
     predictor, spec = shaken(AIR), ant()
     state, control = at_rest(random_state(spec, 2, 3)), torch.zeros(2, spec.control_dim)
     state[1, spec.state.joint_pos.start] = spec.joints[0].upper + 0.01
-    size = predictor._see(state, control, None).size
+    size = predictor.see(state, control, None).size
     assert size is not None and float(size[0]) < 1e-5 and float(size[1]) > 1e-2
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from nerd_core.frames import quat_from_rotvec, quat_mul, quat_rotate
 from nerd_core.slots import capsule_slots, sphere_slots
-from nerd_core.spec import Body, ContactSlot, Control, Joint, Quaternion, RobotSpec, Vector
+from nerd_core.spec import Body, ContactSlot, Control, Inertia, Joint, Quaternion, RobotSpec, Vector
 
 
 def ant() -> RobotSpec:
@@ -39,6 +39,19 @@ def ant() -> RobotSpec:
         physics_dt=1 / 120,
         decimation=2,
         slots=tuple(slots),
+    )
+
+
+def with_inertias(spec: RobotSpec) -> RobotSpec:
+    """The same robot with masses that differ from body to body, and rotors."""
+    inertias = [
+        Inertia(0.3 + 0.1 * number, (0.02 * number, -0.01, 0.03), (0.011, 0.012 + 1e-3 * number, 0.013 + 1e-3 * number))
+        for number in range(len(spec.bodies))
+    ]
+    return replace(
+        spec,
+        bodies=tuple(replace(body, inertia=inertia) for body, inertia in zip(spec.bodies, inertias, strict=True)),
+        joints=tuple(replace(joint, armature=0.01, damping=0.1) for joint in spec.joints),
     )
 
 

@@ -84,6 +84,7 @@ def one_step_loss(
     regimes: Regimes | None = None,
     power: float = 0.0,
     pace: float = 0.0,
+    known: bool = False,
 ) -> Tensor:
     """Error of the normalised change at every step of the windows, each from the true past.
 
@@ -98,12 +99,13 @@ def one_step_loss(
         regimes: What tells regimes apart; None to take one mean over all transitions.
         power: Exponent of a regime's share of the data in its weight.
         pace: Speed from which on an error counts beside the speed of the robot [m/s]; 0 for never. Only with regimes.
+        known: Whether to judge what is known without the network, see :meth:`Predictor.known`.
     """
     state, next_state, contacts = batch.state[:, :-1], batch.state[:, 1:], batch.contacts
     state = state if seen is None else seen
     if contacts is None:
         contacts = predictor.contacts(state, ground_of(batch))
-    prediction = predictor(state, batch.control, contacts)
+    prediction = predictor.known(state, batch.control, contacts) if known else predictor(state, batch.control, contacts)
     learner = prediction.members or prediction
     target = predictor.target(state, next_state)
     error = learner.change - target
@@ -114,9 +116,9 @@ def one_step_loss(
         if regimes is None:
             loss = relative(error.square().mean((-3, -2)))
         else:
-            if pace:
-                error = error / (1.0 + (regimes.speed(state) / pace).square()).sqrt().unsqueeze(-1)
-            loss = _fit_regimes(error, regimes(state, contacts), regimes.count, power)
+            loss = regime_loss(
+                error * pace_weight(regimes, state, pace), regimes(state, contacts), regimes.count, power
+            )
     if learner.force is not None:
         if batch.body_force is None:
             raise ValueError("a predictor with a force head needs recorded contact forces, got data without them")
@@ -164,8 +166,22 @@ def relative(square: Tensor, share: Tensor | None = None) -> Tensor:
     return loss.mean() if share is None else (share * loss).sum(-2).mean()
 
 
-def _fit_regimes(error: Tensor, regime: Tensor, count: int, power: float) -> Tensor:
-    """Logarithm of the mean square within each regime, of errors of shape (..., B, L, D)."""
+def pace_weight(regimes: Regimes, state: Tensor, pace: float) -> Tensor:
+    """How much an error counts beside the speed of the robot, shape (..., 1); see :func:`one_step_loss`."""
+    if not pace:
+        return state.new_ones(*state.shape[:-1], 1)
+    return (1.0 + (regimes.speed(state) / pace).square()).rsqrt().unsqueeze(-1)
+
+
+def regime_loss(error: Tensor, regime: Tensor, count: int, power: float) -> Tensor:
+    """Mean logarithm of the mean squares within each regime.
+
+    Args:
+        error: Errors, shape (..., B, L, D).
+        regime: Number of the regime of each, shape (B, L).
+        count: Number of regimes.
+        power: Exponent of a regime's share of the data in its weight.
+    """
     label = regime.flatten()
     size = torch.bincount(label, minlength=count).to(error)
     if dist.is_available() and dist.is_initialized():
@@ -180,4 +196,4 @@ def _fit_regimes(error: Tensor, regime: Tensor, count: int, power: float) -> Ten
     return relative(square, (weight / weight.sum()).unsqueeze(-1))
 
 
-__all__ = ["StateScale", "ground_of", "one_step_loss", "relative", "rollout_loss"]
+__all__ = ["StateScale", "ground_of", "one_step_loss", "pace_weight", "regime_loss", "relative", "rollout_loss"]

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from .contact_solver import ContactSolver, ContactSolverCfg
 from .contacts import ContactModel, Contacts
 from .equivalent_views import EquivalentViews
 from .falling import FreeFall
@@ -60,6 +61,8 @@ class PredictorCfg:
     """How the change of state is written."""
     free: FreeMotionCfg | None = None
     """The network of free motion within, if there is one."""
+    solver: ContactSolverCfg = field(default_factory=ContactSolverCfg)
+    """Solver of contacts and stops between free motion and the network, which then says what the solver misses."""
     ensemble: int = 1
     """Number of networks, evaluated as one; their mean is the prediction, their spread says what was never seen."""
     force_head: bool = False
@@ -104,14 +107,14 @@ class Prediction:
         return None if self.members is None else self.members.change.std(0)
 
 
-class _Seen(NamedTuple):
+class Seen(NamedTuple):
     """What the network is given, and how its output is to be read."""
 
     tokens: Tensor
     """Tokens, shape (..., token dim)."""
     free: Tensor | None = None
     """Change of state to which the network adds, not normalised, shape (..., D): that of a robot that touches nothing,
-    or for one that does not the fall. None if it is not known."""
+    or what a solver of contacts makes of it, or for a robot in the air the fall. None if it is not known."""
     near: Tensor | None = None
     """Whether there is anything to add to that, shape (..., 1); None for always."""
     size: Tensor | None = None
@@ -125,6 +128,9 @@ class Predictor(nn.Module):
 
     force_scale: Tensor
     """Root mean square of the contact forces in the training data [N], shape ()."""
+    missing: Tensor
+    """Unit of what the network adds to a solver, normalised, shape (D,): what the solver usually misses. Only with one.
+    """
 
     def __init__(self, spec: RobotSpec, cfg: PredictorCfg | None = None):
         """Makes a predictor with fresh weights.
@@ -162,6 +168,14 @@ class Predictor(nn.Module):
         if cfg.free is not None:
             alone = PredictorCfg(model=cfg.free.model, token=cfg.free.token, change=cfg.change)
             self.free = Predictor(spec, alone).requires_grad_(False)
+        if cfg.solver.substeps and cfg.free is None:
+            raise ValueError(
+                "got a solver of contacts without a network of free motion, expected both (nerd train --free-motion)"
+            )
+        self.solver: ContactSolver | None = None
+        if cfg.solver.substeps:
+            self.solver = ContactSolver(spec, self.codec, cfg.solver, touches=self.tokenizer.has_contacts)
+            self.register_buffer("missing", torch.ones(self.codec.dim))
         self._fall = FreeFall(self.tokenizer, self.codec) if cfg.token.falling else None
         more = (self._views.told if self._views is not None else 0) + (1 if self._fall is not None else 0)
         self.model = build_model(cfg.model, self.tokenizer.dim + more, tuple(lengths.values()), cfg.ensemble)
@@ -185,12 +199,22 @@ class Predictor(nn.Module):
         Returns:
             Predictions, leading dimensions (B, T).
         """
-        seen = self._see(state, control, contacts)
+        return self.say(self.see(state, control, contacts), state)
+
+    def say(self, seen: Seen, state: Tensor) -> Prediction:
+        """Predictions from what :meth:`see` gave for whole sequences; :meth:`forward` is both."""
         return self._read(self.model(seen.tokens), state, seen)
+
+    def known(self, state: Tensor, control: Tensor, contacts: Contacts | None = None) -> Prediction:
+        """What free motion and the solver say, to which the network would add; arguments as of :meth:`forward`."""
+        change = self._known_change(state, control, contacts)
+        if change is None:
+            raise ValueError(f"nothing is known of '{self.spec.name}' without the network, expected free motion within")
+        return Prediction(self.change_normaliser(change))
 
     def prefill(self, state: Tensor, control: Tensor, contacts: Contacts | None = None) -> tuple[Prediction, Past]:
         """As :meth:`forward`, and also returns the past with which :meth:`extend` goes on from the sequences' end."""
-        seen = self._see(state, control, contacts)
+        seen = self.see(state, control, contacts)
         y, past = self.model.prefill(seen.tokens)
         return self._read(y, state, seen), past
 
@@ -206,7 +230,7 @@ class Predictor(nn.Module):
             Normalised tokens in the type of the network's weights, shape (..., token dim); features of contacts that
             are not active are exactly zero.
         """
-        return self._see(state, control, contacts).tokens
+        return self.see(state, control, contacts).tokens
 
     def contacts(self, state: Tensor, ground: Ground | None, env_ids: Tensor | None = None) -> Contacts | None:
         """Contacts of states with a ground; None when the network sees none.
@@ -238,7 +262,7 @@ class Predictor(nn.Module):
             contacts: Contacts of the states, leading dimension (B,). None only if the network sees none.
             past: What the call before, or :meth:`prefill`, returned; None at the start.
         """
-        seen = self._see(state, control, contacts)
+        seen = self.see(state, control, contacts)
         y, past = self.model.extend(seen.tokens, past)
         return self._read(y, state, seen), past
 
@@ -256,7 +280,7 @@ class Predictor(nn.Module):
             contacts: Contacts of the states, leading dimension (B,). None only if the network sees none.
             cache: History of the same environments.
         """
-        seen = self._see(state, control, contacts)
+        seen = self.see(state, control, contacts)
         return self._read(self.model.step(seen.tokens, cache), state, seen)
 
     def reset(self, cache: Cache, envs: Tensor | None = None) -> None:
@@ -275,7 +299,7 @@ class Predictor(nn.Module):
         """
         if self.free is None:
             return None
-        seen = self.free._see(state, control, None)
+        seen = self.free.see(state, control, None)
         y, _ = self.free.model.extend(seen.tokens.reshape(-1, seen.tokens.shape[-1]), None)
         prediction = self.free._read(y.reshape(*seen.tokens.shape[:-1], -1), state, seen)
         return self.free.change_normaliser.inverse(prediction.change)
@@ -307,6 +331,7 @@ class Predictor(nn.Module):
 
     # -- statistics ------------------------------------------------------------------------------------------------
 
+    @torch.no_grad()
     def update_statistics(
         self, state: Tensor, control: Tensor, next_state: Tensor, contacts: Contacts | None = None
     ) -> None:
@@ -318,8 +343,8 @@ class Predictor(nn.Module):
             next_state: States one control step later, shape (..., S).
             contacts: Contacts of ``state``. None only if the network sees none.
         """
-        contacts = self.tokenizer.pick(contacts)
-        tokens, mask = self._raw_tokens(state, control, contacts).tokens, self.tokenizer.mask(contacts)
+        tokens = self._raw_tokens(state, control, contacts).tokens
+        mask = self.tokenizer.mask(self.tokenizer.pick(contacts))
         change = self.codec.encode(state, next_state)
         if self._fall is not None:
             self._fall.update(state, change)
@@ -343,16 +368,18 @@ class Predictor(nn.Module):
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
-    def _see(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> _Seen:
-        """What the network is given: tokens that are normalised, and in one view of those that are equivalent."""
+    def see(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> Seen:
+        """What the network is given: tokens that are normalised, and in one view of those that are equivalent, and what
+        is known without it. Arguments as of :meth:`forward`.
+        """
         spec = self.spec
         if state.shape[-1] != spec.state.dim or control.shape[-1] != spec.control_dim:
             raise ValueError(
                 f"got states of length {state.shape[-1]} and controls of length {control.shape[-1]}, "
                 f"expected {spec.state.dim} and {spec.control_dim} for '{spec.name}'"
             )
-        contacts = self.tokenizer.pick(contacts)
         seen, view = self._raw_tokens(state, control, contacts), None
+        contacts = self.tokenizer.pick(contacts)
         tokens, size = self.token_normaliser(seen.tokens, self.tokenizer.mask(contacts)), None
         if self._fall is not None:
             tokens, size = self._fall.in_common_units(seen.tokens, tokens, self.token_normaliser)
@@ -362,21 +389,31 @@ class Predictor(nn.Module):
             tokens = torch.cat((tokens, size), dim=-1)
         return seen._replace(tokens=tokens.to(next(self.model.parameters()).dtype), size=size, view=view)
 
-    def _raw_tokens(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> _Seen:
-        """Tokens that are not normalised, in the robot's own view, and free motion where it is known."""
+    def _raw_tokens(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> Seen:
+        """Tokens that are not normalised, in the robot's own view, and what is known of the change of state."""
+        picked = self.tokenizer.pick(contacts)
         if self._fall is not None:
-            return _Seen(self.tokenizer(state, control), self._fall.change(state))
-        change = self.free_change(state, control)
+            return Seen(self.tokenizer(state, control), self._fall.change(state))
+        change = self._known_change(state, control, contacts)
         if change is None or self.cfg.free is None:
-            return _Seen(self.tokenizer(state, control, contacts))
+            return Seen(self.tokenizer(state, control, picked))
         ahead, stops = self.codec.apply(state, change), self.cfg.free.token.limits
-        tokens = self.tokenizer(state, control, contacts, ahead=ahead, ahead_knows_stops=stops)
+        tokens = self.tokenizer(
+            state, control, picked, ahead=ahead, ahead_knows_stops=stops, ahead_falls=self.solver is None
+        )
         if stops and not self.needs_contacts:
-            return _Seen(tokens, change)
-        near = self.tokenizer.near(tokens, state, ahead, contacts, stops=not stops)
-        return _Seen(tokens, change, near.unsqueeze(-1))
+            return Seen(tokens, change)
+        near = self.tokenizer.near(tokens, state, ahead, picked, stops=not stops)
+        return Seen(tokens, change, near.unsqueeze(-1))
 
-    def _read(self, y: Tensor, state: Tensor, seen: _Seen | None = None) -> Prediction:
+    def _known_change(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> Tensor | None:
+        """The change of state by free motion and, if there is one, the solver, not normalised; None if not known."""
+        change = self.free_change(state, control)
+        if change is None or self.solver is None:
+            return change
+        return self.solver(state, change, self.codec.apply(state, change), contacts)
+
+    def _read(self, y: Tensor, state: Tensor, seen: Seen | None = None) -> Prediction:
         """Names the parts of the network's output, which says what is to be added to the free motion where that is
         known; of an ensemble also their mean.
         """
@@ -390,13 +427,14 @@ class Predictor(nn.Module):
         force = None if members.force is None else members.force.mean(0)
         return Prediction(members.change.mean(0), log_var, force, members.size, members)
 
-    def _split(self, y: Tensor, state: Tensor, seen: _Seen | None) -> Prediction:
+    def _split(self, y: Tensor, state: Tensor, seen: Seen | None) -> Prediction:
         if self._views is not None and seen is not None and seen.view is not None:
             y = self._views.turn_back(y, seen.view)
         parts = dict(zip(self._outputs, y.split(list(self._outputs.values()), dim=-1), strict=True))
         change, log_var, force = parts["change"], parts.get("log_var"), parts.get("force")
         if seen is not None and seen.free is not None:
             change = change if seen.size is None else change * seen.size
+            change = change if self.solver is None else change * self.missing
             change = change if seen.near is None else change.where(seen.near, 0.0)
             change = change + self.change_normaliser(seen.free)
         if log_var is not None:
@@ -410,4 +448,4 @@ class Predictor(nn.Module):
         return Prediction(change, log_var, force, None if seen is None else seen.size)
 
 
-__all__ = ["LOG_VAR_RANGE", "FreeMotionCfg", "Prediction", "Predictor", "PredictorCfg"]
+__all__ = ["LOG_VAR_RANGE", "FreeMotionCfg", "Prediction", "Predictor", "PredictorCfg", "Seen"]

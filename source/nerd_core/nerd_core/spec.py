@@ -93,6 +93,20 @@ class Joint:
 
 
 @dataclass(frozen=True)
+class Inertia:
+    """Mass of a rigid body and how it is spread."""
+
+    mass: float
+    """Mass [kg]."""
+    centre: Vector = (0.0, 0.0, 0.0)
+    """Centre of mass in the frame of the body [m]."""
+    moments: Vector = (0.0, 0.0, 0.0)
+    """Moments of inertia about the centre of mass, axes of the body: xx, yy, zz [kg m^2]."""
+    products: Vector = (0.0, 0.0, 0.0)
+    """The other entries of that matrix: xy, xz, yz [kg m^2]."""
+
+
+@dataclass(frozen=True)
 class Body:
     """One rigid body and how it hangs from its parent.
 
@@ -114,6 +128,9 @@ class Body:
     """Position of the joint's frame in this body [m]."""
     child_quat: Quaternion = IDENTITY_QUAT
     """Orientation of the joint's frame in this body."""
+    inertia: Inertia | None = None
+    """How the body resists being pushed; None where nobody has said. Not part of the content hash: it does not change
+    what a tensor means."""
 
 
 @dataclass(frozen=True)
@@ -324,9 +341,11 @@ def require_same_spec(got: RobotSpec, expected: RobotSpec, what: str) -> None:
 
 
 def _meaning(spec: RobotSpec) -> dict[str, Any]:
-    """The plain form without the guard, with every number in the type that its field declares (1 becomes 1.0)."""
+    """The plain form without guard and inertias, every number in the type that its field declares (1 becomes 1.0)."""
     plain = to_plain(from_plain(RobotSpec, to_plain(spec)))
     plain.pop("guard")
+    for body in plain["bodies"]:
+        body.pop("inertia")
     return plain
 
 
@@ -428,6 +447,8 @@ def _check(spec: RobotSpec) -> None:
         _check_vector(spec, f"child_pos of body '{body.name}'", body.child_pos)
         _check_vector(spec, f"parent_quat of body '{body.name}'", body.parent_quat, unit=True)
         _check_vector(spec, f"child_quat of body '{body.name}'", body.child_quat, unit=True)
+        if body.inertia is not None:
+            _check_inertia(spec, body.name, body.inertia)
     _check_vector(spec, "root_pos", spec.root_pos)
     _check_vector(spec, "root_quat", spec.root_quat, unit=True)
     _check_vector(spec, "gravity", spec.gravity)
@@ -435,6 +456,17 @@ def _check(spec: RobotSpec) -> None:
         raise SpecError(f"robot '{spec.name}': got physics_dt {spec.physics_dt}, expected a positive number of seconds")
     if spec.decimation < 1:
         raise SpecError(f"robot '{spec.name}': got decimation {spec.decimation}, expected at least 1")
+
+
+def _check_inertia(spec: RobotSpec, body: str, inertia: Inertia) -> None:
+    """Raises :class:`SpecError` for numbers that no rigid body has."""
+    _check_vector(spec, f"centre of mass of body '{body}'", inertia.centre)
+    _check_vector(spec, f"products of inertia of body '{body}'", inertia.products)
+    if not all(math.isfinite(value) and value >= 0.0 for value in (inertia.mass, *inertia.moments)):
+        raise SpecError(
+            f"robot '{spec.name}': got mass {inertia.mass} and moments {inertia.moments} of body '{body}', expected "
+            "finite numbers >= 0"
+        )
 
 
 def _check_vector(spec: RobotSpec, what: str, values: tuple[float, ...], unit: bool = False) -> None:
@@ -452,6 +484,7 @@ __all__ = [
     "ContactSlot",
     "Control",
     "Guard",
+    "Inertia",
     "Joint",
     "RobotSpec",
     "SpecError",

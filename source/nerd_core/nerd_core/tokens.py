@@ -209,6 +209,7 @@ class Tokenizer(nn.Module):
         gravity_dir: Tensor | None = None,
         ahead: Tensor | None = None,
         ahead_knows_stops: bool = True,
+        ahead_falls: bool = True,
     ) -> Tensor:
         """Tokens of one or more steps.
 
@@ -221,6 +222,7 @@ class Tokenizer(nn.Module):
             ahead: States that the control step would lead to if nothing touched the robot, shape (..., S); by default
                 those at the present velocities.
             ahead_knows_stops: Whether ``ahead`` already respects the joints' stops.
+            ahead_falls: Whether ``ahead`` falls through the ground.
 
         Returns:
             Tokens, shape (..., dim), not normalised; features of contacts that are not active are exactly zero.
@@ -255,7 +257,8 @@ class Tokenizer(nn.Module):
                 motion = motion.masked_fill(~contacts.active.unsqueeze(-1), 0.0)
                 vectors.append(motion)
                 if self.cfg.contact_fine:
-                    fine = self._fine(motion if ahead is None else motion - self._fall, contacts)
+                    falls = ahead is not None and ahead_falls
+                    fine = self._fine(motion - self._fall if falls else motion, contacts)
                     vectors.append(fine[0])
         if self.has_gravity:
             gravity_dir = self._gravity_dir if gravity_dir is None else gravity_dir

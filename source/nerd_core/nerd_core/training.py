@@ -38,6 +38,7 @@ from .optim import Average, OptimiserCfg, load_optimiser_state, make_optimiser, 
 from .predictor import Predictor
 from .provenance import describe_run
 from .regimes import Regimes
+from .remembered import CHUNK, Remembered
 from .serialization import to_plain
 
 logger = logging.getLogger(__name__)
@@ -109,6 +110,12 @@ class TrainCfg:
     """Speed from which on an error counts beside the speed of the robot [m/s]; 0 for never. A mean over slow and fast
     motion is one over fast motion, whose errors are larger: with this, what is slow is learned as well. Needs regimes.
     """
+    parts: Literal["all", "solver", "network"] = "all"
+    """Which weights learn, for a model with a solver of contacts. The solver learns its few weights from few data, so
+    it goes first, alone; the network then learns what is missing."""
+    remember: int = 0
+    """Transitions to look at once, when only the network learns: what free motion and the solver say of them does not
+    change. Then updates take a tenth of the time. 0 to look at all transitions, each time anew."""
     noise: float = 0.0
     """Noise on the states that the network sees, as a share of what one step changes."""
     precision: Literal["float32", "bfloat16"] = "float32"
@@ -230,6 +237,7 @@ class Run:
         self.rollouts = None
         if roll.weight:
             self.rollouts = WindowSampler(data, roll.steps, roll.batch // self.world, cfg.seed + 1, **place)
+        choose_parts(predictor, cfg.parts)
         self.params = [param for param in predictor.parameters() if param.requires_grad]
         self.optimiser = make_optimiser(predictor, cfg.optimiser, predictor.cfg.ensemble)
         self.average = Average(predictor, cfg.average)
@@ -245,6 +253,16 @@ class Run:
             gather_statistics(predictor, self.scale, data, cfg)
             self.share_weights()
         self.scale.scale = self.scale.scale.to(self.device)
+        self.remembered: Remembered | None = None
+        if cfg.remember:
+            if cfg.parts != "network" or self.regimes is None or cfg.noise or cfg.length != 1 or self.world > 1:
+                raise TrainingError(
+                    f"got remember={cfg.remember} with parts='{cfg.parts}', regimes={cfg.regimes}, noise={cfg.noise}, "
+                    f"length={cfg.length} and {self.world} processes, expected parts='network', regimes, no noise, a "
+                    "length of 1 and one process"
+                )
+            sampler = WindowSampler(data, 1, min(CHUNK, data.transitions), cfg.seed)
+            self.remembered = Remembered(predictor, sampler, cfg.remember, self.regimes, cfg.pace)
         self.one_step = compiled(one_step_loss) if cfg.compile else one_step_loss
         self.saved = time.monotonic()
         self.writer = summary_writer(out / "logs") if out is not None and self.leads else None
@@ -294,14 +312,17 @@ class Run:
         share = cfg.rollout.weight if steps else 0.0
         loss = torch.zeros((), device=self.device)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=cfg.precision == "bfloat16"):
-            if share < 1.0:
+            if self.remembered is not None and share < 1.0:
+                seed = cfg.seed * 2**32 + self.update
+                loss = (1.0 - share) * self.remembered.loss(cfg.batch, seed, cfg.regime_power)
+            elif share < 1.0:
                 batch, seen = next(self.batches).to(self.device), None
                 if cfg.noise:
                     # Seeded by the number of the update, so that there is no state of a generator to save.
                     self.noise.manual_seed((cfg.seed * 2**32 + self.update) * self.world + self.rank)
                     seen = self.scale.perturb(batch.state[:, :-1], cfg.noise, self.noise)
                 loss = (1.0 - share) * self.one_step(
-                    self.predictor, batch, seen, self.regimes, cfg.regime_power, cfg.pace
+                    self.predictor, batch, seen, self.regimes, cfg.regime_power, cfg.pace, cfg.parts == "solver"
                 )
             if steps and self.rollouts is not None:
                 batch = next(self.rollouts).to(self.device)
@@ -450,6 +471,15 @@ class Run:
         self.best, self.stale, self.history = state["best"], state["stale"], state["history"]
         if math.isfinite(self.best):
             self.best_weights = dict(checkpoint.read(out / BEST, self.predictor.spec).tensors)
+
+
+def choose_parts(predictor: Predictor, parts: str) -> None:
+    """Lets some weights learn and the others not, see :attr:`TrainCfg.parts`."""
+    if parts != "all" and predictor.solver is None:
+        raise TrainingError(f"got parts='{parts}' for a model without a solver of contacts, expected 'all'")
+    predictor.model.requires_grad_(parts != "solver")
+    if predictor.solver is not None:
+        predictor.solver.requires_grad_(parts != "network")
 
 
 def gather_statistics(predictor: Predictor, scale: StateScale, data: TrajectoryDataset, cfg: TrainCfg) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from nerd_core.kinematics import ForwardKinematics
-from nerd_core.spec import Body, ContactSlot, Control, ControlKind, Joint, RobotSpec, SpecError
+from nerd_core.spec import Body, ContactSlot, Control, ControlKind, Inertia, Joint, RobotSpec, SpecError
 
 from .collision_slots import slots_of_body
 
@@ -78,7 +78,9 @@ def describe_robot(env: ManagerBasedEnv, robot: Articulation, name: str, control
         name=name,
         floating_base=not robot.is_fixed_base,
         joints=_joints(robot, joint_prims, axes),
-        bodies=bodies,
+        bodies=tuple(
+            dataclasses.replace(body, inertia=inertia) for body, inertia in zip(bodies, _inertias(robot), strict=True)
+        ),
         controls=controls,
         physics_dt=float(env.physics_dt),
         decimation=int(env.cfg.decimation),
@@ -182,6 +184,22 @@ def _joints(robot: Articulation, joint_prims: dict[str, _JointPrim], axes: dict[
             )
         )
     return tuple(joints)
+
+
+def _inertias(robot: Articulation) -> list[Inertia]:
+    """Inertias of the bodies as the engine holds them in the first environment."""
+    data = robot.data
+    masses, centres = data.body_mass.torch[0].tolist(), data.body_com_pose_b.torch[0, :, :3].tolist()
+    matrices = data.body_inertia.torch[0].reshape(-1, 9).tolist()
+    return [
+        Inertia(
+            _short(mass),
+            _rounded(centre),
+            (_short(m[0]), _short(m[4]), _short(m[8])),
+            (_short(m[1]), _short(m[2]), _short(m[5])),
+        )
+        for mass, centre, m in zip(masses, centres, matrices, strict=True)
+    ]
 
 
 def _kinematic_tree(
@@ -332,7 +350,12 @@ def _quat(value) -> tuple[float, float, float, float]:
 
 def _round(value: float) -> float:
     """Six significant digits and seven decimals: a hash shall not hang on the noise of single precision."""
-    return round(float(f"{float(value):.6g}"), 7) + 0.0
+    return round(_short(value), 7) + 0.0
+
+
+def _short(value: float) -> float:
+    """Six significant digits."""
+    return float(f"{float(value):.6g}") + 0.0
 
 
 def _rounded(values) -> tuple:

@@ -1,0 +1,233 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""The learned solver of contacts and stops: what holds whatever its rules are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nerd_core import checkpoint
+from nerd_core.contact_solver import ContactSolver, ContactSolverCfg, contact_axes, outer_slots
+from nerd_core.contacts import ContactModel
+from nerd_core.frames import ChangeCfg, ChangeCodec
+from nerd_core.grounds import PlaneGround
+from nerd_core.models import ResidualMlpCfg
+from nerd_core.predictor import FreeMotionCfg, Predictor, PredictorCfg
+from nerd_core.slots import sphere_slots
+from nerd_core.spec import Body, Inertia, RobotSpec
+from nerd_core.tokens import TokenCfg
+from support.robots import ant, cartpole, move_state, random_state, with_inertias, yaw
+
+CFG = ContactSolverCfg(substeps=4, sweeps=2, hidden=8)
+
+
+def ball() -> RobotSpec:
+    """A ball of 2 kg and half a metre, without joints."""
+    return RobotSpec(
+        name="ball",
+        floating_base=True,
+        joints=(),
+        bodies=(Body("ball", inertia=Inertia(2.0, moments=(0.2, 0.2, 0.2))),),
+        controls=(),
+        physics_dt=1 / 120,
+        decimation=2,
+        slots=sphere_slots("ball", 0.5),
+    )
+
+
+def solver_of(spec: RobotSpec, cfg: ContactSolverCfg = CFG, size: float = 0.0) -> ContactSolver:
+    """A solver with rules that are ``size`` away from untrained ones."""
+    torch.manual_seed(0)
+    solver = ContactSolver(spec, ChangeCodec(spec), cfg)
+    with torch.no_grad():
+        for param in solver.parameters():
+            param.add_(size * torch.randn_like(param))
+    return solver
+
+
+def falling(spec: RobotSpec, state: torch.Tensor) -> torch.Tensor:
+    """Changes of state by a fall, as a solver integrates it that adds forces in each of eight substeps."""
+    codec, time = ChangeCodec(spec), spec.control_dt
+    later = state.clone()
+    gravity = torch.tensor(spec.gravity, dtype=state.dtype)
+    later[:, spec.state.root_lin_vel] += time * gravity
+    later[:, spec.state.root_pos] += time * (state[:, spec.state.root_lin_vel] + 0.5625 * time * gravity)
+    return codec.encode(state, later)
+
+
+def solve(solver: ContactSolver, state: torch.Tensor, free: torch.Tensor, ground: PlaneGround) -> torch.Tensor:
+    """The states that the solver leads to."""
+    codec, spec = ChangeCodec(solver.spec), solver.spec
+    contacts = ContactModel(spec).to(state.dtype)(state, ground.to(state.dtype)) if spec.slots else None
+    with torch.set_grad_enabled(state.requires_grad):
+        return codec.apply(state, solver(state, free, codec.apply(state, free), contacts))
+
+
+def test_a_ball_at_rest_stays_and_one_that_falls_is_caught():
+    """Untrained rules hold a resting ball to a millimetre a second and catch a falling one at the ground."""
+    spec = ball()
+    state = torch.zeros(2, spec.state.dim)
+    state[:, spec.state.root_quat.stop - 1] = 1.0
+    state[:, 2] = torch.tensor([0.5, 0.51])
+    state[1, spec.state.root_lin_vel.stop - 1] = -2.0
+    after = solve(solver_of(spec, replace(CFG, substeps=8)), state, falling(spec, state), PlaneGround.flat())
+    assert after[:, 2].sub(0.5).abs().max() < 1e-3
+    assert after[0, spec.state.root_lin_vel].abs().max() < 1e-3
+    assert after[1, spec.state.root_lin_vel].abs().max() < 0.05
+
+
+def test_friction_brakes_a_sliding_ball_and_makes_it_roll():
+    """A ball that slides loses speed by friction and gains the spin that friction gives, of opposite signs in x."""
+    spec = ball()
+    state = torch.zeros(1, spec.state.dim)
+    state[:, spec.state.root_quat.stop - 1] = 1.0
+    state[:, 2] = 0.5
+    state[:, spec.state.root_lin_vel.start] = 3.0
+    after = solve(solver_of(spec), state, falling(spec, state), PlaneGround.flat())
+    assert 2.5 < float(after[0, spec.state.root_lin_vel.start]) < 3.0
+    lost = 3.0 - after[0, spec.state.root_lin_vel.start]
+    spin = after[0, spec.state.root_ang_vel.start + 1]
+    assert torch.allclose(spin, 2.0 * 0.5 * lost / 0.2, rtol=0.02)
+
+
+@settings(deadline=None, max_examples=20)
+@given(seed=st.integers(0, 10_000), size=st.floats(0.0, 2.0))
+def test_what_is_far_is_left_alone(seed: int, size: float):
+    """Whatever the rules are, a robot high up with joints in the middle moves freely, to the last bit."""
+    spec = with_inertias(ant())
+    solver, state = solver_of(spec, size=size), random_state(spec, 3, seed, 0.1)
+    state[:, spec.state.joint_pos] = torch.tensor([0.5 * (joint.lower + joint.upper) for joint in spec.joints])
+    state[:, 2] = 5.0
+    free = falling(spec, state)
+    assert torch.equal(solver(state, free, ChangeCodec(spec).apply(state, free), _contacts(spec, state)), free)
+
+
+@settings(deadline=None, max_examples=20)
+@given(seed=st.integers(0, 10_000), size=st.floats(0.0, 1.0))
+def test_impulses_never_pull(seed: int, size: float):
+    """Whatever the rules are, the ground only takes away from a ball's fall, and friction stays in a cone."""
+    spec = ball()
+    solver, state = solver_of(spec, size=size), random_state(spec, 8, seed)
+    state[:, 2] = 0.5 + 0.02 * torch.randn(8, generator=torch.Generator().manual_seed(seed))
+    free = falling(spec, state)
+    open_, after = ChangeCodec(spec).apply(state, free), solve(solver, state, free, PlaneGround.flat())
+    given_ = (after - open_)[:, spec.state.root_lin_vel]
+    assert (given_[:, 2] >= -1e-5).all()
+    assert (given_[:, :2].norm(dim=-1) <= 60.0 * given_[:, 2].clamp(min=0.0) + 1e-4).all()
+
+
+@settings(deadline=None, max_examples=20)
+@given(seed=st.integers(0, 10_000), angle=st.floats(-3.0, 3.0))
+def test_a_turned_scene_gives_the_turned_answer(seed: int, angle: float):
+    """Turning and shifting everything about the vertical turns and shifts the answer."""
+    spec = with_inertias(ant())
+    solver, state = solver_of(spec, size=0.1).double(), random_state(spec, 4, seed, 0.3, torch.double)
+    state[:, 2] = 0.3
+    shift = torch.tensor([3.0, -1.0, 0.0], dtype=torch.double)
+    free = falling(spec, state)
+    turn = yaw(angle).double()
+    turn = turn / turn.norm()
+    image = move_state(spec, state, turn, shift)
+    after, other = (solve(solver, each, free, PlaneGround.flat()).detach() for each in (state, image))
+    expected = move_state(spec, after, turn, shift)
+    assert torch.allclose(other, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_stop_holds_a_slide():
+    """A cart that runs into its stop is held there by untrained rules, and one in the middle is not."""
+    spec = with_inertias(cartpole())
+    solver, codec = solver_of(spec, replace(CFG, substeps=8)), ChangeCodec(spec)
+    state = torch.tensor([[3.99, 0.0, 2.0, 0.0], [0.0, 0.0, 2.0, 0.0]])
+    free = torch.zeros(2, codec.dim)
+    after = codec.apply(state, solver(state, free, codec.apply(state, free), None))
+    assert abs(float(after[0, 0]) - 4.0) < 2e-3
+    assert abs(float(after[0, 2])) < 0.1
+    assert torch.allclose(after[1], codec.apply(state, free)[1])
+
+
+def test_gradients_reach_the_rules_and_the_state():
+    """A loss on what the solver says has finite gradients in all rules and in the state."""
+    spec = with_inertias(ant())
+    solver, state = solver_of(spec, size=0.3), random_state(spec, 4, 3, 0.3)
+    state[:, 2] = 0.3
+    state.requires_grad_(True)
+    free = torch.zeros(4, ChangeCodec(spec).dim)
+    solve(solver, state, free, PlaneGround.flat()).square().sum().backward()
+    for tensor in (state, *solver.parameters()):
+        assert tensor.grad is not None
+        assert bool(tensor.grad.isfinite().all())
+        assert bool(tensor.grad.any())
+
+
+def test_outer_slots_leave_out_what_is_inside_another():
+    """Of the Ant's 25 slots the four ends of capsules in the middle of its ball can touch nothing."""
+    spec = ant()
+    slots = (*spec.slots, *sphere_slots("torso", 0.1), *sphere_slots("torso", 0.25))
+    assert outer_slots(replace(spec, slots=slots)) == list(range(len(spec.slots)))
+
+
+@given(x=st.floats(-1, 1), y=st.floats(-1, 1), z=st.floats(-1, 1))
+def test_contact_axes_are_orthonormal(x: float, y: float, z: float):
+    """Axes of a normal are at right angles and of length one; of a normal of zero they are zero."""
+    normal = torch.tensor([x, y, z], dtype=torch.double).view(1, 3, 1)
+    if float(normal.norm()) < 1e-3:
+        normal = torch.zeros_like(normal)
+    else:
+        normal = normal / normal.norm()
+    axes = torch.cat(contact_axes(normal)).squeeze(-1)
+    expected = torch.eye(3, dtype=torch.double) if bool(normal.any()) else torch.zeros(3, 3, dtype=torch.double)
+    assert torch.allclose(axes @ axes.T, expected, atol=1e-9)
+
+
+def test_other_ways_to_write_a_change_are_refused():
+    """A solver needs rotation vectors and mean velocities."""
+    spec = ball()
+    with pytest.raises(ValueError, match="expected rotvec and trapezoid"):
+        ContactSolver(spec, ChangeCodec(spec, ChangeCfg(rotation="quaternion")), CFG)
+
+
+def test_a_solver_needs_something_to_solve():
+    """A robot without slots and stops is refused."""
+    spec = replace(ball(), slots=())
+    with pytest.raises(ValueError, match="expected contact slots or stops"):
+        ContactSolver(spec, ChangeCodec(spec), CFG)
+
+
+def test_a_checkpoint_keeps_the_solver(tmp_path):
+    """A predictor with a solver says the same after it was saved and read."""
+    spec = with_inertias(ant())
+    small = ResidualMlpCfg(width=8, hidden=8, layers=1)
+    free = FreeMotionCfg(small, TokenCfg(contacts=False, limits=True))
+    cfg = PredictorCfg(model=small, token=TokenCfg(contact_motion=True, contact_fine=True), free=free, solver=CFG)
+    torch.manual_seed(0)
+    predictor = Predictor(spec, cfg)
+    assert predictor.solver is not None
+    with torch.no_grad():
+        for param in predictor.solver.parameters():
+            param.add_(0.1 * torch.randn_like(param))
+    checkpoint.save(tmp_path / "model", predictor)
+    again = checkpoint.load(tmp_path / "model", expected_spec=spec)
+    state = random_state(spec, 4, 0, 0.3)
+    state[:, 2] = 0.3
+    control = torch.zeros(4, spec.control_dim)
+    said = []
+    for each in (predictor.eval(), again):
+        contacts = each.contacts(state, PlaneGround.flat())
+        said.append(each.next_state(state, each.extend(state, control, contacts)[0]))
+    assert torch.equal(*said)
+
+
+def test_a_solver_without_free_motion_is_refused():
+    """The solver begins with free motion; the error says how to get one."""
+    with pytest.raises(ValueError, match="nerd train --free-motion"):
+        Predictor(with_inertias(ant()), PredictorCfg(model=ResidualMlpCfg(), solver=CFG))
+
+
+def _contacts(spec: RobotSpec, state: torch.Tensor):
+    return ContactModel(spec)(state, PlaneGround.flat())

@@ -1,0 +1,106 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""How points of a robot move, and how it gives way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from nerd_core.frames import quat_from_rotvec, quat_mul, quat_rotate_inverse
+from nerd_core.kinematics import ForwardKinematics
+from nerd_core.multibody import Multibody
+from nerd_core.spec import RobotSpec
+from support.robots import ant, cartpole, random_tree, with_inertias
+
+TREES = [
+    pytest.param(with_inertias(spec), id=spec.name + ("" if spec.floating_base else "-fixed"))
+    for spec in (ant(), cartpole(), random_tree(1), random_tree(2), random_tree(3, floating=False))
+]
+
+
+def moved(spec: RobotSpec, state: torch.Tensor, velocity: torch.Tensor, time: float) -> torch.Tensor:
+    """States after a short time at the given velocities (root in its own axes), shape (M, S)."""
+    at, state = spec.state, state.clone()
+    joints = len(spec.joints)
+    state[:, at.joint_pos] += time * velocity[:, velocity.shape[1] - joints :]
+    if spec.floating_base:
+        state[:, at.root_pos] += time * velocity[:, :3]
+        state[:, at.root_quat] = quat_mul(quat_from_rotvec(time * velocity[:, 3:6]), state[:, at.root_quat])
+    return state
+
+
+def home(spec: RobotSpec, batch: int, generator: torch.Generator) -> torch.Tensor:
+    """States with the root at the origin, not turned, and joints anywhere."""
+    state = torch.zeros(batch, spec.state.dim, dtype=torch.double)
+    if spec.floating_base:
+        state[:, spec.state.root_quat.stop - 1] = 1.0
+    state[:, spec.state.joint_pos] = torch.randn(batch, len(spec.joints), generator=generator, dtype=torch.double)
+    return state
+
+
+@pytest.mark.parametrize("spec", TREES)
+def test_jacobian_is_the_derivative_of_forward_kinematics(spec: RobotSpec):
+    """Velocities of points are what differences of their places after and before a moment say."""
+    generator = torch.Generator().manual_seed(0)
+    bodies, kinematics = Multibody(spec).double(), ForwardKinematics(spec).double()
+    state = home(spec, 3, generator)
+    count = len(spec.bodies)
+    points = 0.3 * torch.randn(count, 3, 3, generator=generator, dtype=torch.double)
+    velocity = torch.randn(3, bodies.dim, generator=generator, dtype=torch.double)
+    frames = bodies.frames(state[:, spec.state.joint_pos])
+    everybody = torch.arange(count).unsqueeze(-1).expand(count, 3)
+    table = bodies.jacobian(frames, everybody, points)
+    said = (table * velocity.t().view(bodies.dim, 1, 1, 3)).sum(0)
+
+    poses = kinematics(state)
+    inside = quat_rotate_inverse(poses.quat, points.permute(2, 0, 1) - poses.pos)
+    assert torch.allclose(bodies.place(frames, everybody, inside.permute(1, 2, 0)), points, atol=1e-6)
+    later, before = (kinematics(moved(spec, state, velocity, time)) for time in (1e-5, -1e-5))
+    ends = [pose.pos - _back(pose.quat, inside) for pose in (later, before)]
+    assert torch.allclose(said.permute(2, 0, 1), (ends[0] - ends[1]) / 2e-5, atol=1e-5)
+
+
+def _back(quat: torch.Tensor, inside: torch.Tensor) -> torch.Tensor:
+    """Minus the vectors of bodies in the outer axes."""
+    conjugate = torch.cat((-quat[..., :3], quat[..., 3:]), -1)
+    return -quat_rotate_inverse(conjugate, inside)
+
+
+@pytest.mark.parametrize("spec", TREES)
+def test_mobility_inverts_the_energy(spec: RobotSpec):
+    """The inverse of the mobility gives each body's kinetic energy, as its points move, and that of the rotors."""
+    generator = torch.Generator().manual_seed(1)
+    bodies, batch = Multibody(spec).double(), 2
+    frames = bodies.frames(home(spec, batch, generator)[:, spec.state.joint_pos])
+    mass = torch.linalg.inv(bodies.mobility(frames))
+    velocity = torch.randn(batch, bodies.dim, generator=generator, dtype=torch.double)
+    energy = (velocity.unsqueeze(1) @ mass @ velocity.unsqueeze(-1)).flatten()
+    joints = velocity[:, bodies.dim - len(spec.joints) :]
+    rotor = torch.tensor([j.armature + spec.physics_dt * j.damping for j in spec.joints], dtype=torch.double)
+    expected = (rotor * joints.square()).sum(-1)
+    for number, body in enumerate(spec.bodies):
+        assert body.inertia is not None
+        # Eight equal points with the body's mass, centre and moments: at plus and minus the roots along its axes.
+        (xx, yy, zz), share = body.inertia.moments, body.inertia.mass / 6.0
+        spans = [0.5 * (yy + zz - xx), 0.5 * (xx + zz - yy), 0.5 * (xx + yy - zz)]
+        for axis, span in enumerate(spans):
+            for sign in (1.0, -1.0):
+                point = torch.tensor(body.inertia.centre, dtype=torch.double).view(1, 3, 1).repeat(1, 1, batch)
+                point[:, axis] += sign * (span / (2.0 * share)) ** 0.5
+                which = torch.full((1, batch), number)
+                table = bodies.jacobian(frames, which, bodies.place(frames, which, point))
+                speed = (table * velocity.t().view(bodies.dim, 1, 1, batch)).sum(0)
+                expected = expected + share * speed.square().sum((0, 1))
+    assert torch.allclose(energy, expected, rtol=1e-6)
+
+
+def test_a_robot_without_inertias_is_refused():
+    """The error names bodies that lack an inertia and says where they come from."""
+    spec = with_inertias(ant())
+    spec = replace(spec, bodies=(replace(spec.bodies[0], inertia=None), *spec.bodies[1:]))
+    with pytest.raises(ValueError, match=r"no inertia for the bodies \['torso'\].*data collected by this version"):
+        Multibody(spec)
