@@ -103,6 +103,12 @@ def test_initialisation_is_the_published_one():
     assert model.embed.bias is not None and not model.embed.bias.any()
 
 
+def test_a_residual_perceptron_begins_with_the_mean_change():
+    """Before it learns, its output is zero, whatever it sees: known motion is not disturbed."""
+    model = build_model(ResidualMlpCfg(width=8, hidden=16), IN_DIM, OUT_DIMS)
+    assert not model(torch.randn(2, 3, IN_DIM)).any()
+
+
 @ALL
 def test_outputs_do_not_depend_on_later_tokens(name: str):
     """Causality: other tokens from position 7 on leave the outputs before it unchanged, and change those after."""

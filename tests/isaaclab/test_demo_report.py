@@ -211,8 +211,9 @@ def test_card_says_what_was_measured(numbers: dict, model: Path, tmp_path: Path)
     assert "| 100 steps | 0.505 | 0.02 |" in text and "+1.23 %" in text and "nerd generate --task T" in text
 
 
-@pytest.mark.parametrize("table", ["DEMO", "REPRODUCE"])
-@pytest.mark.parametrize("robot", ["cartpole", "ant"])
+@pytest.mark.parametrize(
+    ("table", "robot"), [(table, robot) for table in ("DEMO", "REPRODUCE") for robot in getattr(recipes, table)]
+)
 @pytest.mark.parametrize("tiny", [False, True])
 def test_recipes_are_commands_that_exist(table: str, robot: str, tiny: bool, model: Path, tmp_path: Path):
     """Every command that a recipe would run is understood by the program it is meant for."""
@@ -272,7 +273,7 @@ def test_another_model_at_the_same_place_is_measured_anew(model: Path, tmp_path:
     assert same == {"rl-cartpole-physx-0", "transfer-cartpole-0"}  # the latter needs the training in the model
 
 
-@pytest.mark.parametrize("robot", ["cartpole", "ant"])
+@pytest.mark.parametrize("robot", list(recipes.REPRODUCE))
 def test_card_of_a_given_model_says_how_it_was_made(robot):
     """The commands for a card are those that the phases run, in order: each stage collects, then trains on all data so
     far, from the model of the stage before; but a stage in the air keeps its data to itself and is built in.

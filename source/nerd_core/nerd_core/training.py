@@ -262,7 +262,8 @@ class Run:
                     "length of 1 and one process"
                 )
             sampler = WindowSampler(data, 1, min(CHUNK, data.transitions), cfg.seed)
-            self.remembered = Remembered(predictor, sampler, cfg.remember, self.regimes, cfg.pace)
+            count = min(cfg.remember, data.transitions)
+            self.remembered = Remembered(predictor, sampler, count, self.regimes, cfg.pace)
         self.one_step = compiled(one_step_loss) if cfg.compile else one_step_loss
         self.saved = time.monotonic()
         self.writer = summary_writer(out / "logs") if out is not None and self.leads else None

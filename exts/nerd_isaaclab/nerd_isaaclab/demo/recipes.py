@@ -171,11 +171,15 @@ ANT_NETWORK = (
 """Network of the Ant and its training."""
 CARTPOLE_FREE_NETWORK = (
     *("--token.no-contacts", "--token.no-limits", "--token.ignored-joint-pos", "slider_to_cart", "--token.symmetric"),
-    *("--model.width", "64", "--model.hidden", "96", "--model.layers", "3"),
+    *("--model.width", "64", "--model.hidden", "96", "--model.layers", "3", "--batch", "4096", "--pace", "1.0"),
 )
 """Network of the Cartpole's motion between its stops, which neither sees stops nor where on the rail it is."""
 CARTPOLE_NETWORK = ("--token.symmetric", "--model.width", "96", "--model.hidden", "128", "--model.kinks", "96")
 """Network of what the stops of the Cartpole add."""
+FALLS_CARTPOLE = ("--initial", "task", "--shares", "zero=1")
+"""From the task's resets without effort, as passive roll-outs begin."""
+SOLVER_FIRST = ("--solver.substeps", "8", "--parts", "solver", "--optimiser.lr", "1e-2")
+"""A solver of contacts and stops, which learns alone."""
 RESTS_ANT = ("--initial", "task", "--shares", "zero=1", "--visited-steps", "400")
 """Three steps from where the model leads without effort: robots that should come to rest. More would tell little: after
 three steps the solver has them where it would have led them itself."""
@@ -187,6 +191,10 @@ VISITS_ANT = (
 CAREFUL = ("env.nerd.noise=0.2",)
 """Noise on the model while a policy learns, so that it cannot count on what only the model would do. For tasks that pay
 for speed without bounds, in which a fall costs much."""
+
+
+PRECISE_ANT = ("--regime-power", "1.0", "--pace", "0.3")
+"""Training of an Ant whose slow motion counts as much as its fast."""
 
 
 def _at_stops(transitions: int, steps: int, seed: int, *ranges: str) -> Collection:
@@ -214,6 +222,21 @@ def _practice(task: str, seed: int) -> tuple[Collection, Collection]:
         Collection(task, 300_000, steps=16, workers=1, seed=seed + 1, practised=policy, visited=True, options=takeover),
     )
 
+
+ANT_IN_THE_AIR = (
+    Collection(ANT_RUN, transitions=2_400_000, steps=24, seed=71, options=AIR_ANT),
+    Collection(ANT_RUN, transitions=1_200_000, steps=24, seed=73, options=STOPS_ANT),
+    Collection(ANT_RUN, transitions=500_000, steps=24, seed=74, options=QUIET_AIR_ANT),
+    Collection(ANT_RUN, transitions=300_000, steps=24, seed=76, options=STILL_AIR_ANT),
+)
+"""What the Ant's free motion is learned from."""
+ANT_ON_THE_GROUND = (
+    Collection(ANT_RUN, transitions=800_000, steps=200, seed=32, options=RESETS_ANT),
+    Collection(ANT_RUN, transitions=800_000, seed=34, options=SLOW_ANT),
+    Collection(ANT_RUN, transitions=1_500_000, steps=80, seed=33, options=FAST_ANT),
+    Collection(ANT_RUN, transitions=1_500_000, steps=32, num_envs=2048, seed=65, options=FALLS_ANT),
+)
+"""What the Ant's contacts are learned from, beside wide ranges."""
 
 DEMO = {
     "cartpole": Recipe(
@@ -244,8 +267,11 @@ REPRODUCE = {
         title="Cartpole",
         stages=(
             Stage(
-                (Collection(CARTPOLE, 2_000_000, steps=10, num_envs=1024, workers=1, seed=91, options=FREE_CARTPOLE),),
-                Training(minutes=14.0, options=CARTPOLE_FREE_NETWORK),
+                (
+                    Collection(CARTPOLE, 2_000_000, steps=10, num_envs=1024, workers=1, seed=91, options=FREE_CARTPOLE),
+                    Collection(CARTPOLE, 1_000_000, 80, num_envs=1024, workers=1, seed=92, options=FALLS_CARTPOLE),
+                ),
+                Training(minutes=40.0, options=CARTPOLE_FREE_NETWORK),
                 in_the_air=True,
             ),
             Stage(
@@ -260,27 +286,63 @@ REPRODUCE = {
         evaluations=(Evaluation(CARTPOLE), Evaluation(CARTPOLE, "driven")),
         policies=(Policy(CARTPOLE, iterations=200, seeds=(0, 1, 2), physx_seeds=(0,)),),
     ),
+    "ant-precise": Recipe(
+        robot="ant-precise",
+        title="Ant, precise",
+        stages=(
+            Stage(ANT_IN_THE_AIR, Training(minutes=None, options=ANT_AIR_NETWORK), in_the_air=True),
+            Stage(
+                (
+                    Collection(ANT_RUN, transitions=1_000_000, steps=150, num_envs=256, workers=1, seed=31),
+                    *ANT_ON_THE_GROUND,
+                ),
+                Training(
+                    minutes=6.5,
+                    options=(
+                        *ANT_NETWORK,
+                        *SOLVER_FIRST,
+                        *PRECISE_ANT,
+                        *(
+                            "--batch",
+                            "1024",
+                            "--statistics",
+                            "50000",
+                            "--trajectories",
+                            "64",
+                            "--horizons",
+                            "10",
+                            "100",
+                        ),
+                    ),
+                ),
+            ),
+            Stage(
+                (),
+                Training(
+                    minutes=23.0,
+                    options=(
+                        *("--parts", "network", "--remember", "600000", "--optimiser.lr", "3e-3", *PRECISE_ANT),
+                        *("--trajectories", "64", "--horizons", "10", "100"),
+                    ),
+                ),
+            ),
+        ),
+        evaluations=(Evaluation(ANT_RUN, steps=500), Evaluation(ANT_RUN, "driven", steps=500)),
+        policies=(Policy(ANT_SPIN_TRACK, iterations=200, seconds=1200.0),),
+    ),
     "ant": Recipe(
         robot="ant",
         title="Ant",
         stages=(
             Stage(
-                (
-                    Collection(ANT_RUN, transitions=2_400_000, steps=24, seed=71, options=AIR_ANT),
-                    Collection(ANT_RUN, transitions=1_200_000, steps=24, seed=73, options=STOPS_ANT),
-                    Collection(ANT_RUN, transitions=500_000, steps=24, seed=74, options=QUIET_AIR_ANT),
-                    Collection(ANT_RUN, transitions=300_000, steps=24, seed=76, options=STILL_AIR_ANT),
-                ),
+                ANT_IN_THE_AIR,
                 Training(minutes=None, options=ANT_AIR_NETWORK),
                 in_the_air=True,
             ),
             Stage(
                 (
                     Collection(ANT_RUN, transitions=2_000_000, steps=150, num_envs=256, seed=31),
-                    Collection(ANT_RUN, transitions=800_000, steps=200, seed=32, options=RESETS_ANT),
-                    Collection(ANT_RUN, transitions=800_000, seed=34, options=SLOW_ANT),
-                    Collection(ANT_RUN, transitions=1_500_000, steps=80, seed=33, options=FAST_ANT),
-                    Collection(ANT_RUN, transitions=1_500_000, steps=32, num_envs=2048, seed=65, options=FALLS_ANT),
+                    *ANT_ON_THE_GROUND,
                 ),
                 Training(minutes=11.0, options=ANT_NETWORK),
             ),

@@ -92,7 +92,8 @@ class ResidualMlp(SequenceModel):
             nn.ModuleList(GatedBlock(cfg.width, cfg.hidden, cfg.kinks, members) for _ in range(cfg.layers)),
         )
         self.head = Linear(cfg.width, sum(out_dims), members=members)
-        nn.init.zeros_(self.head.weight)
+        for param in self.head.parameters():
+            nn.init.zeros_(param)
 
     def _evaluate(self, x: Tensor) -> Tensor:
         """Outputs (E, ..., out_dim) of joined tokens (E, ..., window * in_dim)."""
