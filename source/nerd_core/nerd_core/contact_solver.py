@@ -62,6 +62,9 @@ class ContactSolverCfg:
     """How often all impulses are mended in a substep."""
     hidden: int = 32
     """Features of the rules' network."""
+    anew: bool = False
+    """Whether impulses begin anew in each physics step of the control step, with the mass matrix of the moment, as they
+    do in PhysX. Otherwise a contact can take back what it gave, and masses are those of the beginning."""
     slots: int = 8
     """Most slots that are looked at, those that come nearest to the ground."""
     teacher: int = 8
@@ -176,22 +179,27 @@ class ContactSolver(nn.Module):
                 raise ValueError(f"got no contacts for the solver of '{self.spec.name}', expected those of its slots")
             sides.insert(0, self._touches(frames, state, ahead, turn, contacts.reshape(-1)))
         added = free[:, free.shape[-1] - self.bodies.dim :].t()
-        mended = self._solve(_joined(sides), self._velocity(state, turn), added, self.bodies.mobility(frames))
+        start = self._velocity(state, turn)
+        mobilities = [self.bodies.mobility(frames)]
+        if self.cfg.anew:
+            root, parts = self._root, self.spec.decimation
+            for part in range(1, parts):
+                share = part / parts
+                mean = (start + 0.5 * share * added)[root:].t()
+                later = state[:, at.joint_pos] + share * self.spec.control_dt * mean
+                mobilities.append(self.bodies.mobility(self.bodies.frames(later)))
+        mended = self._solve(_joined(sides), start, added, mobilities)
         return (free + mended.t()).reshape(*lead, -1)
 
-    def _solve(self, rows: _Constraints, start: Tensor, added: Tensor, mobility: Tensor) -> Tensor:
-        """The change of state, shape (D, M), by the impulses that keep the constraints."""
+    def _solve(self, rows: _Constraints, start: Tensor, added: Tensor, mobilities: list[Tensor]) -> Tensor:
+        """The change of state, shape (D, M), by the impulses that keep the constraints. A mobility holds until the next
+        one, in equal shares of the control step.
+        """
         table, touching, count, substeps = rows.table, self._touching, len(rows.gap), self.cfg.substeps
         whole, dt = self.spec.control_dt, self.spec.physics_dt
         step = whole / substeps
         tall = table.permute(2, 1, 0).contiguous()
-        answers = (tall @ mobility).permute(2, 1, 0).contiguous()
-        ease = (table * answers).sum(0).clamp(min=TINY)
-        slip_ease = 0.5 * (ease[count : count + touching] + ease[count + touching :])
-        ease = ease[:count]
-        usual = self._usual
-        shares = ease / (ease + usual), _padded(slip_ease / (slip_ease + usual[:touching]), count)
-        traits = torch.stack((*shares, rows.crowd, rows.kind)) - 0.5
+        answers, ease, slip_ease, traits = self._eases(rows, tall, mobilities[0])
         by_dt, by_step = 1.0 / dt, 1.0 / step
         velocity, gain = ((table * each.unsqueeze(1)).sum(0) for each in (start, added))
         # Forces act in each of the simulator's own substeps, so that velocities rise in a ramp.
@@ -206,8 +214,12 @@ class ContactSolver(nn.Module):
         for substep in range(substeps):
             share = (substep + 1) / substeps
             gap = torch.add(rows.gap + way[:count], bend, alpha=share * share)
-            if substep * self.spec.decimation % substeps == 0:
+            part, within = divmod(substep * self.spec.decimation, substeps)
+            if within == 0:
                 anchor, begun = way[count:], gap * by_dt
+                if part and self.cfg.anew:
+                    answers, ease, slip_ease, traits = self._eases(rows, tall, mobilities[part])
+                    impulse = torch.zeros_like(impulse)
             drift = (way[count:] - anchor).unflatten(0, (2, touching))
             opening, inside = gap.clamp(min=0.0), gap.clamp(min=-DEEPEST, max=0.0)
             before, velocity, further = velocity, velocity + gain, torch.zeros_like(start)
@@ -234,6 +246,18 @@ class ContactSolver(nn.Module):
             moved = moved + step * torch.add(mended, further, alpha=late)
             mended = mended + further
         return torch.cat((moved - 0.5 * whole * mended, mended))
+
+    def _eases(self, rows: _Constraints, tall: Tensor, mobility: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """What an impulse on each row does to the robot, shape (dim, R, M), to its own gap, shape (P, M), and to slips,
+        shape (slots, M); and the traits of the constraints, :data:`TRAITS` of shape (P, M).
+        """
+        count, touching, usual = len(rows.gap), self._touching, self._usual
+        answers = (tall @ mobility).permute(2, 1, 0).contiguous()
+        ease = (rows.table * answers).sum(0).clamp(min=TINY)
+        slip_ease = 0.5 * (ease[count : count + touching] + ease[count + touching :])
+        ease = ease[:count]
+        shares = ease / (ease + usual), _padded(slip_ease / (slip_ease + usual[:touching]), count)
+        return answers, ease, slip_ease, torch.stack((*shares, rows.crowd, rows.kind)) - 0.5
 
     def _velocity(self, state: Tensor, turn: Tensor | None) -> Tensor:
         """Velocities of the robot, shape (dim, M)."""
