@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from nerd_core import checkpoint
 from nerd_core.contact_solver import ContactSolver, ContactSolverCfg, contact_axes, outer_slots
 from nerd_core.contacts import ContactModel
+from nerd_core.export import ExportError, export
 from nerd_core.frames import ChangeCfg, ChangeCodec
 from nerd_core.grounds import PlaneGround
 from nerd_core.models import ResidualMlpCfg
@@ -238,6 +239,15 @@ def test_a_checkpoint_keeps_the_solver(tmp_path):
         contacts = each.contacts(state, PlaneGround.flat())
         said.append(each.next_state(state, each.extend(state, control, contacts)[0]))
     assert torch.equal(*said)
+
+
+def test_export_is_refused_by_name(tmp_path):
+    """A model with a solver cannot be exported yet; the error says so and leaves nothing behind."""
+    spec, small = with_inertias(ant()), ResidualMlpCfg(width=8, hidden=8, layers=1)
+    free = FreeMotionCfg(small, TokenCfg(contacts=False, limits=True))
+    with pytest.raises(ExportError, match="has a solver of contacts"):
+        export(Predictor(spec, PredictorCfg(model=small, free=free, solver=CFG)), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_solver_without_free_motion_is_refused():

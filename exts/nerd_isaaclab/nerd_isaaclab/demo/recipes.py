@@ -171,7 +171,7 @@ ANT_NETWORK = (
 """Network of the Ant and its training."""
 CARTPOLE_FREE_NETWORK = (
     *("--token.no-contacts", "--token.no-limits", "--token.ignored-joint-pos", "slider_to_cart", "--token.symmetric"),
-    *("--model.width", "64", "--model.hidden", "96", "--model.layers", "3", "--batch", "4096", "--pace", "1.0"),
+    *("--model.width", "64", "--model.hidden", "96", "--model.layers", "3"),
 )
 """Network of the Cartpole's motion between its stops, which neither sees stops nor where on the rail it is."""
 CARTPOLE_NETWORK = ("--token.symmetric", "--model.width", "96", "--model.hidden", "128", "--model.kinks", "96")
@@ -267,11 +267,8 @@ REPRODUCE = {
         title="Cartpole",
         stages=(
             Stage(
-                (
-                    Collection(CARTPOLE, 2_000_000, steps=10, num_envs=1024, workers=1, seed=91, options=FREE_CARTPOLE),
-                    Collection(CARTPOLE, 1_000_000, 80, num_envs=1024, workers=1, seed=92, options=FALLS_CARTPOLE),
-                ),
-                Training(minutes=40.0, options=CARTPOLE_FREE_NETWORK),
+                (Collection(CARTPOLE, 2_000_000, steps=10, num_envs=1024, workers=1, seed=91, options=FREE_CARTPOLE),),
+                Training(minutes=14.0, options=CARTPOLE_FREE_NETWORK),
                 in_the_air=True,
             ),
             Stage(
@@ -285,6 +282,33 @@ REPRODUCE = {
         ),
         evaluations=(Evaluation(CARTPOLE), Evaluation(CARTPOLE, "driven")),
         policies=(Policy(CARTPOLE, iterations=200, seeds=(0, 1, 2), physx_seeds=(0,)),),
+    ),
+    "cartpole-precise": Recipe(
+        robot="cartpole-precise",
+        title="Cartpole, precise",
+        stages=(
+            Stage(
+                (
+                    Collection(CARTPOLE, 2_000_000, steps=10, num_envs=1024, workers=1, seed=91, options=FREE_CARTPOLE),
+                    Collection(CARTPOLE, 1_000_000, 80, num_envs=1024, workers=1, seed=92, options=FALLS_CARTPOLE),
+                ),
+                Training(minutes=40.0, options=(*CARTPOLE_FREE_NETWORK, "--batch", "4096", "--pace", "1.0")),
+                in_the_air=True,
+            ),
+            Stage(
+                (
+                    _at_stops(2_000_000, 24, 9, "slide_vel=1.5", "joint_vel=10"),
+                    _at_stops(1_500_000, 16, 10, "slide_vel=4", "joint_vel=10"),
+                    _at_stops(250_000, 12, 93, "slide_vel=8", "joint_vel=22"),
+                ),
+                Training(
+                    minutes=10.0,
+                    options=(*CARTPOLE_NETWORK, *SOLVER_FIRST, "--solver.anew", "--token.no-contacts"),
+                ),
+            ),
+        ),
+        evaluations=(Evaluation(CARTPOLE), Evaluation(CARTPOLE, "driven")),
+        policies=(),
     ),
     "ant-precise": Recipe(
         robot="ant-precise",
@@ -328,7 +352,7 @@ REPRODUCE = {
             ),
         ),
         evaluations=(Evaluation(ANT_RUN, steps=500), Evaluation(ANT_RUN, "driven", steps=500)),
-        policies=(Policy(ANT_SPIN_TRACK, iterations=200, seconds=1200.0),),
+        policies=(),
     ),
     "ant": Recipe(
         robot="ant",

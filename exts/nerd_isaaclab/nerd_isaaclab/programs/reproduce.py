@@ -30,7 +30,7 @@ from .demo import default_out
 class Reproduce:
     """Make a shipped model and all its numbers again, from nothing, with fixed seeds."""
 
-    robot: tyro.conf.Positional[Literal["cartpole", "ant", "ant-precise"]]
+    robot: tyro.conf.Positional[Literal["cartpole", "ant", "cartpole-precise", "ant-precise"]]
     """Which model."""
     out: Path | None = None
     """Folder of the run; by default ``runs/reproduce-<robot>``."""
