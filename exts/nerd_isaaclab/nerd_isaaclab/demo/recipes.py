@@ -350,6 +350,16 @@ REPRODUCE = {
                     ),
                 ),
             ),
+            Stage(
+                (),
+                Training(
+                    minutes=22.0,
+                    options=(
+                        *("--parts", "all", "--optimiser.lr", "2e-3", "--batch", "1024", *PRECISE_ANT),
+                        *("--trajectories", "64", "--horizons", "10", "100"),
+                    ),
+                ),
+            ),
         ),
         evaluations=(Evaluation(ANT_RUN, steps=500), Evaluation(ANT_RUN, "driven", steps=500)),
         policies=(),
