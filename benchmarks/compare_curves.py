@@ -21,6 +21,7 @@ TITLES = {
     "base_position_m": "position [m]",
     "base_orientation_rad": "base orientation [rad]",
     "joint_rad": "joints [rad]",
+    "joint_m": "cart [m]",
 }
 
 
