@@ -4,7 +4,7 @@
 """Draw the open-loop errors of several models beside each other, from what ``nerd evaluate --json`` wrote.
 
     python benchmarks/compare_curves.py ant.png --files one.json two.json --labels "one network" "with a solver"
-    python benchmarks/compare_curves.py cart.png --files a.json --labels A --quantities joint_m --paper joint_m:100:.0002
+    python benchmarks/compare_curves.py cart.png --files a.json --labels A --quantities joint_m --paper joint_m:100:2e-4
 
 Curves are means over all steps up to the horizon, as the paper defines its errors.
 """
