@@ -22,6 +22,7 @@ from nerd_core.spec import (
     ContactSlot,
     Control,
     Guard,
+    Inertia,
     Joint,
     RobotSpec,
     SpecError,
@@ -29,7 +30,7 @@ from nerd_core.spec import (
     diff_specs,
     require_same_spec,
 )
-from support.robots import ant, cartpole, random_tree
+from support.robots import ant, cartpole, random_tree, with_inertias
 
 
 @settings(deadline=None, max_examples=25)
@@ -226,3 +227,22 @@ def test_a_flipped_byte_never_crashes(position, byte):
         RobotSpec.from_json(content.decode("utf-8", errors="replace"))
     except SpecError as error:
         assert str(error)
+
+
+def test_inertias_travel_but_do_not_change_the_meaning():
+    """Masses survive the JSON form, and two specifications that differ in nothing else have the same hash."""
+    plain, heavy = ant(), with_inertias(ant())
+    heavy = dataclasses.replace(heavy, joints=plain.joints)
+    assert heavy.content_hash == plain.content_hash and not diff_specs(heavy, plain)
+    assert RobotSpec.from_json(heavy.to_json()) == heavy != plain
+
+
+@pytest.mark.parametrize(
+    "inertia",
+    [Inertia(-1.0), Inertia(math.inf), Inertia(1.0, (math.nan, 0.0, 0.0)), Inertia(1.0, moments=(1.0, -1.0, 1.0))],
+)
+def test_impossible_inertias_are_refused(inertia: Inertia):
+    """Negative and infinite masses and moments are named with the body that has them."""
+    spec = ant()
+    with pytest.raises(SpecError, match="body 'torso'"):
+        dataclasses.replace(spec, bodies=(dataclasses.replace(spec.bodies[0], inertia=inertia), *spec.bodies[1:]))
