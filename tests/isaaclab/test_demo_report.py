@@ -25,7 +25,7 @@ from nerd_core.cli import train
 from nerd_core.kinematics import ForwardKinematics
 from nerd_core.models import MlpCfg
 from nerd_core.predictor import Predictor, PredictorCfg
-from nerd_isaaclab.demo import card, charts, motion, recipes, report, results, run, story
+from nerd_isaaclab.demo import card, charts, motion, published, recipes, report, results, run, story
 from nerd_isaaclab.demo.commands import Commands
 from nerd_isaaclab.demo.phases import PhaseError
 from nerd_isaaclab.programs.evaluate import Evaluate
@@ -249,6 +249,13 @@ def test_recipes_are_commands_that_exist(table: str, robot: str, tiny: bool, mod
             with pytest.raises(StopIteration):
                 phase.run(tmp_path / phase.name, {})
     assert len({phase.name for phase in phases}) == len(phases) == len(said) + 1
+
+
+@pytest.mark.parametrize("robot", list(recipes.REPRODUCE))
+def test_every_report_has_the_papers_figures(robot: str):
+    """What a recipe measures passively can be drawn beside what the paper reports for that robot."""
+    longest = max(published.PASSIVE[recipes.REPRODUCE[robot].robot])
+    assert longest == recipes.REPRODUCE[robot].evaluations[0].steps
 
 
 def test_missing_model_says_what_to_do(tmp_path: Path, monkeypatch):

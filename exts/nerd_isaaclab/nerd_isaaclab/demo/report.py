@@ -101,11 +101,12 @@ def _head(results: Mapping[str, Any]) -> str:
     if results["collections"]:
         seen = sum(item["report"]["transitions"] for item in results["collections"])
         made = f" that was trained on {seen:,} steps of PhysX"
+    worth = ", and what a policy that was trained in it alone is worth in PhysX" if results["policies"] else ""
     shown = "".join(f'<div class="tile"><b>{value}</b><span>{escape(text)}</span></div>' for value, text in tiles)
     return f"""<header><p class="eyebrow">Neural robot dynamics in Isaac Lab</p>
 <h1>{escape(results["title"])} <small>learned dynamics against PhysX</small></h1>
 <p class="lede">A network{made} steps the robot in PhysX's place. Here is how far its motion is from PhysX when nothing
-corrects it, and what a policy that was trained in it alone is worth in PhysX.</p>
+corrects it{worth}.</p>
 <div class="tiles">{shown}</div></header>"""
 
 
