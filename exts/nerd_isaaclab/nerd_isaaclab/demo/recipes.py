@@ -415,7 +415,8 @@ def smoke(recipe: Recipe) -> Recipe:
     Args:
         recipe: The recipe.
     """
-    tiny = ("--updates", "20", "--batch", "64", "--validations", "1")
+    # The rate is small, because twenty updates at a full one lead anywhere, and roll-outs off to infinity.
+    tiny = ("--updates", "20", "--batch", "64", "--validations", "1", "--optimiser.lr", "1e-4")
     narrow = ("--model.width", "16", "--model.hidden", "16")
     new = {number for number in range(len(recipe.stages)) if number == 0 or recipe.stages[number - 1].in_the_air}
     stages = [
