@@ -14,7 +14,7 @@ from nerd_core.predictor import Predictor, PredictorCfg
 from nerd_core.tokens import TokenCfg
 from nerd_isaaclab.collect.collect_cfg import CollectCfg, CollectError
 from nerd_isaaclab.collect.excitation import ControlRange
-from nerd_isaaclab.collect.visited_states import VisitedStates
+from nerd_isaaclab.collect.visited_states import TIMES, VisitedStates
 from support.robots import cartpole
 
 STEPS = 5
@@ -41,8 +41,8 @@ def test_states_are_on_the_way_of_the_model(model):
     """A cart that keeps its velocity is found where it is after one to five steps, from the first states given, and the
     same seed finds it at the same places.
     """
-    first = torch.zeros(64, 4)
-    first[:, 2] = torch.linspace(0.5, 1.0, 64)
+    first = torch.zeros(8 * TIMES, 4)
+    first[:, 2] = torch.linspace(0.5, 1.0, 8 * TIMES)
     states = visited(model).draw(first, torch.Generator().manual_seed(3))
     assert states.shape == first.shape
     steps = states[:, 0] / states[:, 2] / cartpole().control_dt
