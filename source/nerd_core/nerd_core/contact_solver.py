@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from .contacts import Contacts
+from .contacts import SAME_PLACE, Contacts
 from .frames import ChangeCodec, into_frame, rotation_matrix
 from .multibody import Frames, Multibody, cross, turned
 from .spec import RobotSpec
@@ -362,7 +362,7 @@ def outer_slots(spec: RobotSpec) -> list[int]:
         twins = [
             other
             for other, each in enumerate(spec.slots)
-            if other != number and each.body == slot.body and math.dist(each.point, slot.point) < 1.0e-4
+            if other != number and each.body == slot.body and math.dist(each.point, slot.point) < SAME_PLACE
         ]
         if not any((spec.slots[other].radius, -other) > (slot.radius, -number) for other in twins):
             found.append(number)

@@ -121,6 +121,8 @@ ANT_RUN, ANT_SPIN, ANT_SPIN_TRACK = "NeRD-Ant-Run", "NeRD-Ant-Spin", "NeRD-Ant-S
 
 OFTEN_QUIET = ("--shares", "zero=0.4", "random=0.2", "held=0.15", "ou=0.15", "spline=0.1")
 """Efforts of all kinds, four tenths of the time none."""
+FALLS = ("--initial", "task", "--shares", "zero=1")
+"""From the task's resets without effort, as passive roll-outs begin."""
 QUIET_CARTPOLE = (*OFTEN_QUIET, "--ranges", "slide=4.0", "slide_vel=3.0", "joint_vel=10")
 """From everywhere on the rail, often without effort: the cart then meets its stops at the speeds that matter."""
 FREE_CARTPOLE = (
@@ -137,8 +139,6 @@ SLOW_ANT = (
     *("--ranges", "root_lin_vel=0.2", "root_ang_vel=0.5", "joint_vel=0.5", "root_height=0.2,0.6", "root_tilt=1.0"),
 )
 """Near the ground and nearly at rest, in any pose."""
-FALLS_ANT = ("--initial", "task", "--shares", "zero=1")
-"""The first moments from the task's resets without effort: falls and landings."""
 HIGH_UP = ("root_height=6,7", "root_lin_vel=3", "root_ang_vel=7")
 """Ranges in which an Ant touches nothing for 24 steps."""
 AIR_ANT = ("--shares", "random=.35", "held=.25", "ou=.15", "spline=.1", "zero=.15", "--ranges", *HIGH_UP)
@@ -176,11 +176,9 @@ CARTPOLE_FREE_NETWORK = (
 """Network of the Cartpole's motion between its stops, which neither sees stops nor where on the rail it is."""
 CARTPOLE_NETWORK = ("--token.symmetric", "--model.width", "96", "--model.hidden", "128", "--model.kinks", "96")
 """Network of what the stops of the Cartpole add."""
-FALLS_CARTPOLE = ("--initial", "task", "--shares", "zero=1")
-"""From the task's resets without effort, as passive roll-outs begin."""
 SOLVER_FIRST = ("--solver.substeps", "8", "--parts", "solver", "--optimiser.lr", "1e-2")
 """A solver of contacts and stops, which learns alone."""
-RESTS_ANT = ("--initial", "task", "--shares", "zero=1", "--visited-steps", "400")
+RESTS_ANT = (*FALLS, "--visited-steps", "400")
 """Three steps from where the model leads without effort: robots that should come to rest. More would tell little: after
 three steps the solver has them where it would have led them itself."""
 VISITS_ANT = (
@@ -193,6 +191,8 @@ CAREFUL = ("env.nerd.noise=0.2",)
 for speed without bounds, in which a fall costs much."""
 
 
+SHORT_LOOKS = ("--trajectories", "64", "--horizons", "10", "100")
+"""Validations that are cheap: a solver's roll-outs are slow."""
 PRECISE_ANT = ("--regime-power", "1.0", "--pace", "0.3")
 """Training of an Ant whose slow motion counts as much as its fast."""
 
@@ -223,6 +223,12 @@ def _practice(task: str, seed: int) -> tuple[Collection, Collection]:
     )
 
 
+CARTPOLE_AT_STOPS = (
+    _at_stops(2_000_000, 24, 9, "slide_vel=1.5", "joint_vel=10"),
+    _at_stops(1_500_000, 16, 10, "slide_vel=4", "joint_vel=10"),
+    _at_stops(250_000, 12, 93, "slide_vel=8", "joint_vel=22"),
+)
+"""What the Cartpole's stops are learned from."""
 ANT_IN_THE_AIR = (
     Collection(ANT_RUN, transitions=2_400_000, steps=24, seed=71, options=AIR_ANT),
     Collection(ANT_RUN, transitions=1_200_000, steps=24, seed=73, options=STOPS_ANT),
@@ -234,7 +240,7 @@ ANT_ON_THE_GROUND = (
     Collection(ANT_RUN, transitions=800_000, steps=200, seed=32, options=RESETS_ANT),
     Collection(ANT_RUN, transitions=800_000, seed=34, options=SLOW_ANT),
     Collection(ANT_RUN, transitions=1_500_000, steps=80, seed=33, options=FAST_ANT),
-    Collection(ANT_RUN, transitions=1_500_000, steps=32, num_envs=2048, seed=65, options=FALLS_ANT),
+    Collection(ANT_RUN, transitions=1_500_000, steps=32, num_envs=2048, seed=65, options=FALLS),
 )
 """What the Ant's contacts are learned from, beside wide ranges."""
 
@@ -272,11 +278,7 @@ REPRODUCE = {
                 in_the_air=True,
             ),
             Stage(
-                (
-                    _at_stops(2_000_000, 24, 9, "slide_vel=1.5", "joint_vel=10"),
-                    _at_stops(1_500_000, 16, 10, "slide_vel=4", "joint_vel=10"),
-                    _at_stops(250_000, 12, 93, "slide_vel=8", "joint_vel=22"),
-                ),
+                CARTPOLE_AT_STOPS,
                 Training(minutes=27.0, options=CARTPOLE_NETWORK),
             ),
         ),
@@ -290,17 +292,13 @@ REPRODUCE = {
             Stage(
                 (
                     Collection(CARTPOLE, 2_000_000, steps=10, num_envs=1024, workers=1, seed=91, options=FREE_CARTPOLE),
-                    Collection(CARTPOLE, 1_000_000, 80, num_envs=1024, workers=1, seed=92, options=FALLS_CARTPOLE),
+                    Collection(CARTPOLE, 1_000_000, 80, num_envs=1024, workers=1, seed=92, options=FALLS),
                 ),
                 Training(minutes=40.0, options=(*CARTPOLE_FREE_NETWORK, "--batch", "4096", "--pace", "1.0")),
                 in_the_air=True,
             ),
             Stage(
-                (
-                    _at_stops(2_000_000, 24, 9, "slide_vel=1.5", "joint_vel=10"),
-                    _at_stops(1_500_000, 16, 10, "slide_vel=4", "joint_vel=10"),
-                    _at_stops(250_000, 12, 93, "slide_vel=8", "joint_vel=22"),
-                ),
+                CARTPOLE_AT_STOPS,
                 Training(
                     minutes=10.0,
                     options=(*CARTPOLE_NETWORK, *SOLVER_FIRST, "--solver.anew", "--token.no-contacts"),
@@ -326,17 +324,7 @@ REPRODUCE = {
                         *ANT_NETWORK,
                         *SOLVER_FIRST,
                         *PRECISE_ANT,
-                        *(
-                            "--batch",
-                            "1024",
-                            "--statistics",
-                            "50000",
-                            "--trajectories",
-                            "64",
-                            "--horizons",
-                            "10",
-                            "100",
-                        ),
+                        *("--batch", "1024", "--statistics", "50000", *SHORT_LOOKS),
                     ),
                 ),
             ),
@@ -346,7 +334,7 @@ REPRODUCE = {
                     minutes=23.0,
                     options=(
                         *("--parts", "network", "--remember", "600000", "--optimiser.lr", "3e-3", *PRECISE_ANT),
-                        *("--trajectories", "64", "--horizons", "10", "100"),
+                        *SHORT_LOOKS,
                     ),
                 ),
             ),
@@ -356,7 +344,7 @@ REPRODUCE = {
                     minutes=22.0,
                     options=(
                         *("--parts", "all", "--optimiser.lr", "2e-3", "--batch", "1024", *PRECISE_ANT),
-                        *("--trajectories", "64", "--horizons", "10", "100"),
+                        *SHORT_LOOKS,
                     ),
                 ),
             ),
