@@ -12,7 +12,7 @@ import torch
 
 from nerd_core.frames import quat_from_rotvec, quat_mul, quat_rotate_inverse
 from nerd_core.kinematics import ForwardKinematics
-from nerd_core.multibody import Multibody
+from nerd_core.multibody import LATE, Multibody
 from nerd_core.spec import RobotSpec
 from support.robots import ant, cartpole, random_tree, with_inertias
 
@@ -80,7 +80,7 @@ def test_mobility_inverts_the_energy(spec: RobotSpec):
     velocity = torch.randn(batch, bodies.dim, generator=generator, dtype=torch.double)
     energy = (velocity.unsqueeze(1) @ mass @ velocity.unsqueeze(-1)).flatten()
     joints = velocity[:, bodies.dim - len(spec.joints) :]
-    rotor = torch.tensor([j.armature + spec.physics_dt * j.damping for j in spec.joints], dtype=torch.double)
+    rotor = torch.tensor([j.armature + LATE * spec.physics_dt * j.damping for j in spec.joints], dtype=torch.double)
     expected = (rotor * joints.square()).sum(-1)
     for number, body in enumerate(spec.bodies):
         assert body.inertia is not None

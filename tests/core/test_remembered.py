@@ -32,12 +32,12 @@ CFG = TrainCfg(updates=5, batch=32, validations=1, horizons=(5,), trajectories=4
 
 
 def fresh(model: ModelCfg = SMALL, solver: bool = True) -> Predictor:
-    """A predictor with free motion and a solver of stops, with the same weights at every call."""
+    """A predictor with mechanics and a solver of stops, or with free motion, with the same weights at every call."""
     torch.manual_seed(0)
     cfg = PredictorCfg(
         model=model,
         token=TokenCfg(limits=True),
-        free=FreeMotionCfg(SMALL, TokenCfg(contacts=False)),
+        free=None if solver else FreeMotionCfg(SMALL, TokenCfg(contacts=False)),
         solver=ContactSolverCfg(substeps=4 if solver else 0, sweeps=1, hidden=4),
     )
     return Predictor(ROBOT, cfg)
@@ -57,13 +57,13 @@ def differs(module: torch.nn.Module, before: list[torch.Tensor]) -> bool:
 def test_each_part_learns_alone(remember: int):
     """With parts='solver' nothing but the solver's rules change, with parts='network' nothing but the network."""
     data, predictor = make_data(40, 12, seed=0), fresh()
-    assert predictor.solver is not None
-    solver, network = state_of(predictor.solver), state_of(predictor.model)
+    assert predictor.mechanics is not None
+    solver, network = state_of(predictor.mechanics), state_of(predictor.model)
     train(predictor, data, None, replace(CFG, parts="solver"), quiet=True)
-    assert differs(predictor.solver, solver) and not differs(predictor.model, network)
-    solver = state_of(predictor.solver)
+    assert differs(predictor.mechanics, solver) and not differs(predictor.model, network)
+    solver = state_of(predictor.mechanics)
     train(predictor, data, None, replace(CFG, parts="network", remember=remember), quiet=True)
-    assert differs(predictor.model, network) and not differs(predictor.solver, solver)
+    assert differs(predictor.model, network) and not differs(predictor.mechanics, solver)
 
 
 def test_a_remembered_loss_is_that_of_the_predictor():

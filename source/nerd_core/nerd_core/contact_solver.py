@@ -4,7 +4,7 @@
 """A solver of contacts and stops whose rules are learned.
 
 What a contact does to a robot hangs on the whole robot; what a contact *is* does not. So this solver knows the first
-and learns the second. It divides the control step into substeps as a solver of the simulator does, and keeps an impulse
+and learns the second. It divides a physics step into substeps as a solver of the simulator does, and keeps an impulse
 for each slot and each stop. In a substep each looks at its own gap, its velocity and its impulse, and a small network,
 the same for all slots, says how strongly to answer: how much of the approach is taken away, how much of a gap may still
 be closed, how much of a penetration is pushed out, how much friction holds. Normal impulses never pull, friction never
@@ -18,12 +18,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from .contacts import SAME_PLACE, Contacts
-from .frames import ChangeCodec, into_frame, rotation_matrix
+from .frames import into_frame, out_of_frame
 from .multibody import Frames, Multibody, cross, turned
 from .spec import RobotSpec
 from .stops import Stops
@@ -57,22 +58,17 @@ class ContactSolverCfg:
     """Shape of a learned solver of contacts and stops."""
 
     substeps: int = 0
-    """Substeps in a control step; 0 for no solver."""
+    """Substeps in a physics step, in each of which forces and impulses act; 0 for no solver. PhysX has as many as it
+    makes position iterations."""
     sweeps: int = 2
     """How often all impulses are mended in a substep."""
-    hidden: int = 32
+    hidden: int = 16
     """Features of the rules' network."""
-    anew: bool = False
-    """Whether impulses begin anew in each physics step of the control step, with the mass matrix of the moment, as they
-    do in PhysX. Otherwise a contact can take back what it gave, and masses are those of the beginning."""
     slots: int = 8
     """Most slots that are looked at, those that come nearest to the ground."""
-    teacher: int = 8
-    """Substeps of the simulator in a control step, in each of which it adds forces to velocities. PhysX with 4 position
-    iterations and a decimation of 2 makes 8."""
 
     def __post_init__(self):
-        if self.substeps < 0 or min(self.sweeps, self.hidden, self.slots, self.teacher) < 1:
+        if self.substeps < 0 or min(self.sweeps, self.hidden, self.slots) < 1:
             raise ValueError(f"got {self}, expected substeps >= 0 and the others >= 1")
 
 
@@ -101,13 +97,22 @@ class Rules(nn.Module):
         squares = seen.square()
         parts = [seen * (squares + scale * scale).rsqrt() for scale in SCALES]
         x = torch.cat((*parts, traits)).flatten(1)
-        x = nn.functional.silu(torch.addmm(self.inner.bias.unsqueeze(-1), self.inner.weight, x))
+        x = torch.addmm(self.inner.bias.unsqueeze(-1), self.inner.weight, x).relu()
         x = torch.addmm(self.outer.bias.unsqueeze(-1), self.outer.weight, x)
-        return (STRONGEST * torch.tanh(x / STRONGEST)).unflatten(1, seen.shape[1:])
+        return (x / torch.add(1.0, x.abs(), alpha=1.0 / STRONGEST)).unflatten(1, seen.shape[1:])
+
+
+class Surfaces(NamedTuple):
+    """The ground below each slot, a plane for the time of a control step."""
+
+    height: Tensor
+    """Where a slot's centre touches it, along the normal, from where the root began [m], shape (slots, M)."""
+    normal: Tensor
+    """Normal, environment axes, shape (slots, 3, M); zeros where there is no ground."""
 
 
 class ContactSolver(nn.Module):
-    """What contacts and stops add to the free motion of one robot.
+    """What contacts and stops add to the free motion of one robot in a physics step.
 
     Constraints stand in rows, batch last: the normals of the chosen slots, the stops, then two directions across each
     normal.
@@ -122,30 +127,27 @@ class ContactSolver(nn.Module):
     _stopped: Tensor
     _usual: Tensor
 
-    def __init__(self, spec: RobotSpec, codec: ChangeCodec, cfg: ContactSolverCfg, touches: bool = True):
+    def __init__(self, bodies: Multibody, cfg: ContactSolverCfg, touches: bool = True):
         """Looks for what can touch, and makes the rules.
 
         Args:
-            spec: The robot, with the inertias of its bodies.
-            codec: Writes changes of state.
+            bodies: The robot, with the inertias of its bodies.
             cfg: Shape of the solver.
             touches: Whether the robot may touch the ground; otherwise only stops are looked at.
         """
         super().__init__()
-        if codec.cfg.rotation != "rotvec" or codec.cfg.integration != "trapezoid":
-            raise ValueError(f"got changes {codec.cfg} for a solver of contacts, expected rotvec and trapezoid")
-        self.spec, self.cfg = spec, cfg
-        self.bodies = Multibody(spec)
+        self.spec, self.cfg, self.bodies = bodies.spec, cfg, bodies
+        spec = bodies.spec
         slots, limits = outer_slots(spec) if touches else [], Stops(spec)
         if not slots and not limits.joints:
             raise ValueError(f"got a solver of contacts for '{spec.name}', expected contact slots or stops")
-        self._root = self.bodies.dim - len(spec.joints)
+        self._root = bodies.dim - len(spec.joints)
         self._touching = min(cfg.slots, len(slots))
         index = {name: number for number, name in enumerate(spec.body_names)}
         buffers = {
             "_slots": torch.tensor(slots, dtype=torch.long),
             "_bodies": torch.tensor([index[spec.slots[slot].body] for slot in slots], dtype=torch.long),
-            "_points": torch.tensor([spec.slots[slot].point for slot in slots]).reshape(-1, 3),
+            "_points": torch.tensor([spec.slots[slot].point for slot in slots]).reshape(-1, 3, 1),
             "_radius": torch.tensor([spec.slots[slot].radius for slot in slots]),
             "_stopped": torch.tensor(limits.joints, dtype=torch.long),
             "_lower": limits.lower[list(limits.joints)].unsqueeze(-1),
@@ -156,80 +158,78 @@ class ContactSolver(nn.Module):
         self.register_buffer("_usual", self._usual_ease(), persistent=False)
         self.rules = nn.ModuleList(Rules(cfg.hidden) for _ in range(cfg.substeps * cfg.sweeps))
 
-    def forward(self, state: Tensor, free: Tensor, ahead: Tensor, contacts: Contacts | None) -> Tensor:
-        """The change of state with contacts and stops.
+    def surfaces(self, frames: Frames, turn: Tensor | None, contacts: Contacts | None) -> Surfaces | None:
+        """The ground below all slots at the beginning of a control step; None for a robot that touches none.
 
         Args:
-            state: States, shape (..., S).
-            free: Changes of state without contacts, shape (..., D), not normalised.
-            ahead: States that these lead to, shape (..., S).
-            contacts: Contacts of ``state`` of all slots of the robot; None for a robot that has none.
-
-        Returns:
-            Changes, shape (..., D).
+            frames: Where the bodies are.
+            turn: Rotation matrices of the root, shape (M, 3, 3); None for a fixed base.
+            contacts: Contacts of all slots of the robot, leading dimension (M,); None counts as none.
         """
-        lead, at = state.shape[:-1], self.spec.state
-        state, ahead = state.reshape(-1, state.shape[-1]), ahead.reshape(-1, ahead.shape[-1])
-        free = free.reshape(-1, free.shape[-1])
-        turn = rotation_matrix(state[..., at.root_quat]) if self.spec.floating_base else None
-        frames = self.bodies.frames(state[:, at.joint_pos])
-        sides = [self._stops(state, ahead)] if len(self._stopped) else []
-        if self._touching:
-            if contacts is None:
-                raise ValueError(f"got no contacts for the solver of '{self.spec.name}', expected those of its slots")
-            sides.insert(0, self._touches(frames, state, ahead, turn, contacts.reshape(-1)))
-        added = free[:, free.shape[-1] - self.bodies.dim :].t()
-        start = self._velocity(state, turn)
-        mobilities = [self.bodies.mobility(frames)]
-        if self.cfg.anew:
-            root, parts = self._root, self.spec.decimation
-            for part in range(1, parts):
-                share = part / parts
-                mean = (start + 0.5 * share * added)[root:].t()
-                later = state[:, at.joint_pos] + share * self.spec.control_dt * mean
-                mobilities.append(self.bodies.mobility(self.bodies.frames(later)))
-        mended = self._solve(_joined(sides), start, added, mobilities)
-        return (free + mended.t()).reshape(*lead, -1)
+        if not self._touching:
+            return None
+        if contacts is None:
+            raise ValueError(f"got no contacts for the solver of '{self.spec.name}', expected those of its slots")
+        distance, normal, active = (
+            each.index_select(1, self._slots) for each in (contacts.distance, contacts.normal, contacts.active)
+        )
+        gap = (distance - self._radius).masked_fill(~active, FAR)
+        centres = self._centres(frames).permute(2, 0, 1)
+        centres = centres if turn is None else out_of_frame(turn.unsqueeze(1), centres)
+        return Surfaces(((centres * normal).sum(-1) - gap).t(), normal.permute(1, 2, 0).contiguous())
 
-    def _solve(self, rows: _Constraints, start: Tensor, added: Tensor, mobilities: list[Tensor]) -> Tensor:
-        """The change of state, shape (D, M), by the impulses that keep the constraints. A mobility holds until the next
-        one, in equal shares of the control step.
+    def forward(
+        self,
+        frames: Frames,
+        velocity: Tensor,
+        jump: Tensor,
+        ramp: Tensor,
+        mobility: Tensor,
+        joint_pos: Tensor,
+        surfaces: Surfaces | None,
+        root: tuple[Tensor, Tensor] | None,
+    ) -> tuple[Tensor, Tensor]:
+        """What the impulses of one physics step add to velocities and places of the robot, each of shape (dim, M).
+
+        Args:
+            frames: Where the bodies are.
+            velocity: Velocities of the robot, shape (dim, M).
+            jump: What is added to them at the beginning, shape (dim, M).
+            ramp: What is added to them in equal shares in each substep, shape (dim, M).
+            mobility: Change of velocities per impulse on them, shape (M, dim, dim).
+            joint_pos: Positions of the joints, shape (M, J).
+            surfaces: What :meth:`surfaces` said.
+            root: Rotation matrices of the root, shape (M, 3, 3), and how far it has come since then [m], shape (M, 3);
+                None for a fixed base.
         """
+        sides = [self._stops(joint_pos)] if len(self._stopped) else []
+        if surfaces is not None:
+            sides.insert(0, self._touches(frames, velocity, surfaces, root))
+        rows = _joined(sides)
         table, touching, count, substeps = rows.table, self._touching, len(rows.gap), self.cfg.substeps
-        whole, dt = self.spec.control_dt, self.spec.physics_dt
-        step = whole / substeps
-        tall = table.permute(2, 1, 0).contiguous()
-        answers, ease, slip_ease, traits = self._eases(rows, tall, mobilities[0])
-        by_dt, by_step = 1.0 / dt, 1.0 / step
-        velocity, gain = ((table * each.unsqueeze(1)).sum(0) for each in (start, added))
-        # Forces act in each of the simulator's own substeps, so that velocities rise in a ramp.
-        late = 0.5 * (1.0 + substeps / self.cfg.teacher)
-        straight = velocity[:count] + 0.5 * (1.0 + 1.0 / self.cfg.teacher) * gain[:count]
-        # What a straight way at these velocities misses of the free one is added as time goes on.
-        bend = rows.free_way - whole * straight
-        gain = gain / substeps
+        step, by_dt, by_step = self.spec.physics_dt / substeps, 1.0 / self.spec.physics_dt, substeps / self.spec.physics_dt
+        answers = (table.permute(2, 1, 0).contiguous() @ mobility).permute(2, 1, 0).contiguous()
+        ease = (table * answers).sum(0).clamp(min=TINY)
+        slip_ease = 0.5 * (ease[count : count + touching] + ease[count + touching :])
+        ease, usual = ease[:count], self._usual
+        shares = ease / (ease + usual), _padded(slip_ease / (slip_ease + usual[:touching]), count)
+        traits = torch.stack((*shares, rows.crowd, rows.kind)) - 0.5
 
-        mended, moved = torch.zeros_like(start), torch.zeros_like(start)
-        way, impulse = torch.zeros_like(velocity), torch.zeros_like(velocity)
+        speeds, gain = ((table * each.unsqueeze(1)).sum(0) for each in (velocity + jump, ramp / substeps))
+        mended, moved = torch.zeros_like(velocity), torch.zeros_like(velocity)
+        way, impulse = torch.zeros_like(speeds), torch.zeros_like(speeds)
+        begun = rows.gap * by_dt
         for substep in range(substeps):
-            share = (substep + 1) / substeps
-            gap = torch.add(rows.gap + way[:count], bend, alpha=share * share)
-            part, within = divmod(substep * self.spec.decimation, substeps)
-            if within == 0:
-                anchor, begun = way[count:], gap * by_dt
-                if part and self.cfg.anew:
-                    answers, ease, slip_ease, traits = self._eases(rows, tall, mobilities[part])
-                    impulse = torch.zeros_like(impulse)
-            drift = (way[count:] - anchor).unflatten(0, (2, touching))
-            opening, inside = gap.clamp(min=0.0), gap.clamp(min=-DEEPEST, max=0.0)
-            before, velocity, further = velocity, velocity + gain, torch.zeros_like(start)
+            gap, drift = rows.gap + way[:count], way[count:].unflatten(0, (2, touching))
+            opening, inside, near = gap.clamp(min=0.0), gap.clamp(min=-DEEPEST, max=0.0), gap * by_dt
+            speeds = speeds + gain
             for sweep in range(self.cfg.sweeps):
                 load, grip = impulse[:count], impulse[count:].unflatten(0, (2, touching))
-                closing, slip = velocity[:count], velocity[count:].unflatten(0, (2, touching))
+                closing, slip = speeds[:count], speeds[count:].unflatten(0, (2, touching))
                 speed = _length(slip)
                 across = slip_ease * torch.stack((_length(grip), (grip * slip).sum(0) / speed))
                 across = _padded(torch.cat((speed.unsqueeze(0), across)), count)
-                seen = torch.cat((torch.stack((gap * by_dt, begun, closing, ease * load)), across))
+                seen = torch.cat((torch.stack((near, begun, closing, ease * load)), across))
                 said = self.rules[substep * self.cfg.sweeps + sweep](seen, traits)
                 shares, strength = 2.0 * torch.sigmoid(said[:2] - 0.5), said[2:].exp()
                 target = opening * strength[0] + inside * (PUSH * strength[1])
@@ -240,79 +240,51 @@ class ContactSolver(nn.Module):
                 grip = grip * (cone / torch.maximum(_length(grip), cone + TINY))
                 new = torch.cat((load, grip.flatten(0, 1)))
                 change = (answers * (new - impulse)).sum(1)
-                velocity = velocity + (table * change.unsqueeze(1)).sum(0)
-                impulse, further = new, further + change
-            way = torch.add(way, torch.lerp(before, velocity, late), alpha=step)
-            moved = moved + step * torch.add(mended, further, alpha=late)
-            mended = mended + further
-        return torch.cat((moved - 0.5 * whole * mended, mended))
+                speeds = speeds + (table * change.unsqueeze(1)).sum(0)
+                impulse, mended = new, mended + change
+            way = torch.add(way, speeds, alpha=step)
+            moved = torch.add(moved, mended, alpha=step)
+        return mended, moved
 
-    def _eases(self, rows: _Constraints, tall: Tensor, mobility: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """What an impulse on each row does to the robot, shape (dim, R, M), to its own gap, shape (P, M), and to slips,
-        shape (slots, M); and the traits of the constraints, :data:`TRAITS` of shape (P, M).
-        """
-        count, touching, usual = len(rows.gap), self._touching, self._usual
-        answers = (tall @ mobility).permute(2, 1, 0).contiguous()
-        ease = (rows.table * answers).sum(0).clamp(min=TINY)
-        slip_ease = 0.5 * (ease[count : count + touching] + ease[count + touching :])
-        ease = ease[:count]
-        shares = ease / (ease + usual), _padded(slip_ease / (slip_ease + usual[:touching]), count)
-        return answers, ease, slip_ease, torch.stack((*shares, rows.crowd, rows.kind)) - 0.5
-
-    def _velocity(self, state: Tensor, turn: Tensor | None) -> Tensor:
-        """Velocities of the robot, shape (dim, M)."""
-        at = self.spec.state
-        if turn is None:
-            return state[:, at.joint_vel].t().contiguous()
-        root = [into_frame(turn, state[:, where]) for where in (at.root_lin_vel, at.root_ang_vel)]
-        return torch.cat((*root, state[:, at.joint_vel]), -1).t().contiguous()
+    def _centres(self, frames: Frames) -> Tensor:
+        """Centres of all slots in the axes of the root, shape (slots, 3, M)."""
+        carrying = frames.bodies.index_select(0, self._bodies)
+        return turned(carrying, self._points) + carrying[:, :, 3]
 
     def _touches(
-        self, frames: Frames, state: Tensor, ahead: Tensor, turn: Tensor | None, contacts: Contacts
+        self, frames: Frames, velocity: Tensor, surfaces: Surfaces, root: tuple[Tensor, Tensor] | None
     ) -> _Constraints:
         """The slots that come nearest to the ground."""
-        at, bodies, count = self.spec.state, self.bodies, self._touching
-        distance, normal, active = (
-            each.index_select(1, self._slots) for each in (contacts.distance, contacts.normal, contacts.active)
-        )
-        gap = (distance - self._radius).masked_fill(~active, FAR).t()
-        if turn is not None:
-            normal = into_frame(turn.unsqueeze(1), normal)
-        normal = normal.permute(1, 2, 0).contiguous()
-        everyone = self._bodies.unsqueeze(-1).expand_as(gap)
-        points = self._points.unsqueeze(-1)
-        centres = bodies.place(frames, everyone, points)
-        # The centre of a slot goes where free motion takes it.
-        end = bodies.place(bodies.frames(ahead[:, at.joint_pos]), everyone, points)
-        if turn is not None:
-            away = into_frame(turn, ahead[:, at.root_pos] - state[:, at.root_pos])
-            rotation = turn.transpose(-1, -2) @ rotation_matrix(ahead[:, at.root_quat])
-            end = turned(rotation.permute(1, 2, 0).unsqueeze(0), end) + away.t()
-        free_way = ((end - centres) * normal).sum(1)
-        nearest = torch.minimum(gap, gap + free_way)
+        bodies, count = self.bodies, self._touching
+        centres, height, normal = self._centres(frames), surfaces.height, surfaces.normal
+        if root is not None:
+            turn, shift = root
+            height = height - (normal * shift.t()).sum(1)
+            normal = into_frame(turn.unsqueeze(1), normal.permute(2, 0, 1)).permute(1, 2, 0).contiguous()
+        gap = (centres * normal).sum(1) - height
+        approach = (bodies.speeds_of(frames, velocity, self._bodies, centres) * normal).sum(1)
+        nearest = torch.minimum(gap, torch.add(gap, approach, alpha=self.spec.physics_dt))
         crowd = (nearest < NEAR).sum(0, keepdim=True).to(gap.dtype)
         chosen = nearest.topk(count, dim=0, largest=False).indices
-        gap, free_way = gap.gather(0, chosen), free_way.gather(0, chosen)
         vectors = chosen.unsqueeze(1).expand(-1, 3, -1)
-        normal, centres = normal.gather(0, vectors), centres.gather(0, vectors)
+        gap, normal, centres = gap.gather(0, chosen), normal.gather(0, vectors), centres.gather(0, vectors)
         axes = contact_axes(normal)
         surface = centres - self._radius[chosen].unsqueeze(1) * normal
         table = bodies.jacobian(frames, self._bodies[chosen], surface)
         table = torch.cat([(table * axis).sum(2) for axis in axes], 1)
-        zero = torch.zeros_like(gap)
-        return _Constraints(table[:, :count], gap, free_way, (0.25 * crowd).expand_as(gap), zero, table[:, count:])
+        return _Constraints(
+            table[:, :count], gap, (0.25 * crowd).expand_as(gap), torch.zeros_like(gap), table[:, count:]
+        )
 
-    def _stops(self, state: Tensor, ahead: Tensor) -> _Constraints:
+    def _stops(self, joint_pos: Tensor) -> _Constraints:
         """The stops of joints, of each joint the nearer one."""
-        where = self.spec.state.joint_pos
-        now, then = (each[:, where].t().index_select(0, self._stopped) for each in (state, ahead))
+        now = joint_pos.t().index_select(0, self._stopped)
         upper = self._upper - now < now - self._lower
-        side = torch.where(upper, -1.0, 1.0).to(now)
         gap = torch.where(upper, self._upper - now, now - self._lower)
-        unit = torch.eye(self.bodies.dim, device=state.device, dtype=state.dtype)
-        table = unit[:, self._stopped + self._root].unsqueeze(-1) * side
+        unit = torch.eye(self.bodies.dim, device=now.device, dtype=now.dtype)
+        table = unit[:, self._stopped + self._root].unsqueeze(-1) * torch.where(upper, -1.0, 1.0).to(now)
         one = torch.ones_like(gap)
-        return _Constraints(table, gap, side * (then - now), 0.5 * one, one, None)
+        return _Constraints(table, gap, 0.5 * one, one, None)
 
     @torch.no_grad()
     def _usual_ease(self) -> Tensor:
@@ -323,8 +295,7 @@ class ContactSolver(nn.Module):
         stops = mobility.diagonal()[self._root :][self._stopped]
         if not self._touching:
             return stops.unsqueeze(-1)
-        places = self._bodies.unsqueeze(-1)
-        table = self.bodies.jacobian(frames, places, self.bodies.place(frames, places, self._points.unsqueeze(-1)))
+        table = self.bodies.jacobian(frames, self._bodies.unsqueeze(-1), self._centres(frames))
         table = table[:, :, 2, 0]
         touches = ((mobility @ table) * table).sum(0).mean()
         return torch.cat((touches.expand(self._touching), stops)).unsqueeze(-1)
@@ -332,14 +303,12 @@ class ContactSolver(nn.Module):
 
 @dataclass(frozen=True)
 class _Constraints:
-    """Slots and stops during one control step, shapes (P, M)."""
+    """Slots and stops during one physics step, shapes (P, M)."""
 
     table: Tensor
     """Velocity of each row per velocity of the robot, shape (dim, P, M)."""
     gap: Tensor
     """Gap at the beginning [m or rad]."""
-    free_way: Tensor
-    """By how much free motion opens it [m or rad]."""
     crowd: Tensor
     """How many slots touch, a quarter of their number."""
     kind: Tensor
@@ -351,7 +320,7 @@ class _Constraints:
 def _joined(sides: list[_Constraints]) -> _Constraints:
     """All constraints as one, the directions across normals at the end of the table."""
     across = [side.across for side in sides if side.across is not None]
-    joined = {name: torch.cat([getattr(side, name) for side in sides]) for name in ("gap", "free_way", "crowd", "kind")}
+    joined = {name: torch.cat([getattr(side, name) for side in sides]) for name in ("gap", "crowd", "kind")}
     return _Constraints(torch.cat([*(side.table for side in sides), *across], 1), **joined, across=None)
 
 
@@ -392,4 +361,4 @@ def _length(vectors: Tensor) -> Tensor:
     return (vectors.square().sum(0) + TINY).sqrt()
 
 
-__all__ = ["ContactSolver", "ContactSolverCfg", "outer_slots"]
+__all__ = ["ContactSolver", "ContactSolverCfg", "Surfaces", "outer_slots"]

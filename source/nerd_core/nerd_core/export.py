@@ -112,7 +112,7 @@ def export(
         raise ExportError(f"'{path}' exists: choose another place, or --overwrite an earlier export")
     if not formats or set(formats) - {"torch", "onnx"}:
         raise ExportError(f"got the formats {list(formats)}, expected some of 'torch' and 'onnx'")
-    if predictor.solver is not None:
+    if predictor.mechanics is not None:
         raise ExportError(
             f"the model of '{predictor.spec.name}' has a solver of contacts, which cannot be exported yet, "
             "expected a model without one (trained without --solver.substeps)"

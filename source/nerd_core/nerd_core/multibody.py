@@ -15,9 +15,14 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from .frames import rotation_matrix
+from .frames import into_frame, rotation_matrix
 from .kinematics import ForwardKinematics
 from .spec import RobotSpec
+
+
+LATE = 0.625
+"""Share of a change of velocity that acts in the mean over a physics step: PhysX adds forces in each of four position
+iterations, so that velocities rise in a ramp of four stairs."""
 
 
 class Frames(NamedTuple):
@@ -38,6 +43,7 @@ class Multibody(nn.Module):
     """Number of velocities."""
     _carriers: Tensor
     _turning: Tensor
+    _turns: Tensor
     _child: Tensor
     _axis: Tensor
     _origin: Tensor
@@ -45,6 +51,7 @@ class Multibody(nn.Module):
     _mass: Tensor
     _centre: Tensor
     _moment_root: Tensor
+    _ease: Tensor
     _rotor: Tensor
     _home: Tensor
 
@@ -82,15 +89,16 @@ class Multibody(nn.Module):
             axis.append(turn @ torch.tensor(joint.axis, dtype=torch.double))
             origin.append(torch.tensor(body.child_pos, dtype=torch.double))
         inertias = [body.inertia for body in spec.bodies if body.inertia is not None]
-        roots = []
+        roots, moments = [], []
         for inertia in inertias:
             (xx, yy, zz), (xy, xz, yz) = inertia.moments, inertia.products
             matrix = torch.tensor([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], dtype=torch.double)
             values, vectors = torch.linalg.eigh(matrix)
-            roots.append(vectors * values.clamp(min=0.0).sqrt())
-        # A drive resists within a step, and more the longer the step is.
+            moments.append(values.clamp(min=0.0))
+            roots.append(vectors * moments[-1].sqrt())
+        # A drive resists within a step, and more the longer the step is; in the mean over a simulator's own iterations.
         dt = spec.physics_dt
-        rotor = [joint.armature + dt * joint.damping + dt * dt * joint.stiffness for joint in spec.joints]
+        rotor = [joint.armature + dt * (LATE * joint.damping + dt * joint.stiffness) for joint in spec.joints]
         home = torch.zeros(spec.state.dim)
         if spec.floating_base:
             home[spec.state.root_quat.stop - 1] = 1.0
@@ -104,11 +112,26 @@ class Multibody(nn.Module):
             "_mass": torch.tensor([inertia.mass for inertia in inertias]).view(-1, 1, 1),
             "_centre": torch.tensor([inertia.centre for inertia in inertias]).unsqueeze(-1),
             "_moment_root": torch.stack(roots).float().unsqueeze(-1),
+            "_ease": torch.stack([torch.where(each > 0, 1.0 / each, 0.0) for each in moments]).float().unsqueeze(-1),
             "_rotor": torch.tensor([*[0.0] * self._root, *rotor]),
             "_home": home,
         }
+        buffers["_turns"] = buffers["_turning"][buffers["_carriers"]].t().view(self.depth, -1, 1, 1)
         for name, value in buffers.items():
             self.register_buffer(name, value.clone(), persistent=False)
+
+    def velocity(self, state: Tensor) -> Tensor:
+        """Velocities of the robot, shape (dim, M).
+
+        Args:
+            state: States, shape (M, S).
+        """
+        at = self.spec.state
+        if not self._root:
+            return state[:, at.joint_vel].t().contiguous()
+        turn = rotation_matrix(state[:, at.root_quat])
+        root = [into_frame(turn, state[:, where]) for where in (at.root_lin_vel, at.root_ang_vel)]
+        return torch.cat((*root, state[:, at.joint_vel]), -1).t().contiguous()
 
     def frames(self, joint_pos: Tensor) -> Frames:
         """Bodies and axes for joint positions of shape (M, J)."""
@@ -163,24 +186,113 @@ class Multibody(nn.Module):
         angular = torch.stack([cross(eye[axis].view(1, 3, 1), points) for axis in range(3)])
         return torch.cat((linear, angular, joints))
 
-    def mobility(self, frames: Frames) -> Tensor:
-        """Change of the robot's velocities per impulse on them: the inverse of its mass matrix, shape (M, dim, dim)."""
+    def rows(self, frames: Frames) -> Tensor:
+        """Velocities of the bodies per velocity of the robot, in units in which energy is half their square: three of
+        the centre of mass, then three about the axes of inertia. Shape (dim, B, 6, M).
+        """
         count, batch = len(self.spec.bodies), frames.bodies.shape[-1]
         everybody = torch.arange(count, device=self._row.device).view(-1, 1).expand(count, batch)
-        centres = turned(frames.bodies, self._centre) + frames.bodies[:, :, 3]
-        # Energy is half the square of these rows times the velocities. For a turning body they stand in its axes of
-        # inertia, each with the root of the moment about it.
-        linear = self._mass.sqrt() * self.jacobian(frames, everybody, centres)
-        roots = torch.stack([turned(frames.bodies, self._moment_root[:, :, axis]) for axis in range(3)], dim=1)
+        linear = self._mass.sqrt() * self.jacobian(frames, everybody, self._centres(frames))
+        roots = self._roots(frames)
         carriers = self._carriers[everybody].permute(2, 0, 1)
         axes = _of_carriers(frames.axes, carriers) * self._turning[carriers].unsqueeze(2)
         angular = self._by_joint((roots * axes.unsqueeze(2)).sum(3), carriers)
         if self._root:
             still = torch.zeros_like(linear[:3])
             angular = torch.cat((still, roots.permute(2, 0, 1, 3), angular))
-        rows = torch.cat((linear, angular), dim=2).flatten(1, 2).permute(2, 1, 0).contiguous()
+        return torch.cat((linear, angular), dim=2)
+
+    def mobility(self, frames: Frames, rows: Tensor | None = None) -> Tensor:
+        """Change of the robot's velocities per impulse on them: the inverse of its mass matrix, shape (M, dim, dim).
+
+        Args:
+            frames: Where the bodies are.
+            rows: What :meth:`rows` says of them, if it is known already.
+        """
+        rows = self.rows(frames) if rows is None else rows
+        rows = rows.flatten(1, 2).permute(2, 1, 0).contiguous()
         mass = rows.transpose(1, 2).contiguous() @ rows + torch.diag(self._rotor)
         return torch.cholesky_inverse(torch.linalg.cholesky(mass))
+
+    def momentum(self, rows: Tensor) -> Tensor:
+        """Momentum of all bodies per velocity of the robot [kg], shape (dim, 3, M).
+
+        Args:
+            rows: What :meth:`rows` says.
+        """
+        return (self._mass.sqrt() * rows[:, :, :3]).sum(1)
+
+    def load(self, frames: Frames, rows: Tensor, velocity: Tensor) -> Tensor:
+        """Forces that it would take to keep all velocities of the robot as they are, against what bodies do that are
+        led around: those of Coriolis, centrifugal ones, gyroscopes. Shape (dim, M).
+
+        Args:
+            frames: Where the bodies are.
+            rows: What :meth:`rows` says of them.
+            velocity: Velocities of the robot, shape (dim, M).
+        """
+        speeds, axes, origins = self._led_motion(frames, velocity)
+        spin = self._root_spin(velocity)
+        pull = bend = place = torch.zeros_like(spin)
+        # From the root outwards: how a body turns, how that changes, and how a point of it is accelerated.
+        for speed, axis, origin, turns in zip(speeds, axes, origins, self._turns, strict=True):
+            pull = pull + _led_around(spin, bend, origin - place)
+            rate = axis * speed
+            twist = cross(spin, rate)
+            pull = pull + 2.0 * twist.masked_fill(turns, 0.0)
+            bend = bend + twist.masked_fill(~turns, 0.0)
+            spin = spin + rate.masked_fill(~turns, 0.0)
+            place = origin
+        pull = pull + _led_around(spin, bend, self._centres(frames) - place)
+        roots = self._roots(frames)
+        carried = (roots * (roots * spin.unsqueeze(1)).sum(2, keepdim=True)).sum(1)
+        about = (roots * bend.unsqueeze(1)).sum(2) + (roots * cross(spin, carried).unsqueeze(1)).sum(2) * self._ease
+        needed = torch.cat((self._mass.sqrt() * pull, about), dim=1)
+        return (rows * needed).sum((1, 2))
+
+    def _centres(self, frames: Frames) -> Tensor:
+        """Centres of mass, shape (B, 3, M)."""
+        return turned(frames.bodies, self._centre) + frames.bodies[:, :, 3]
+
+    def _roots(self, frames: Frames) -> Tensor:
+        """Axes of inertia of each body, each with the root of the moment about it, shape (B, axes, 3, M)."""
+        return torch.stack([turned(frames.bodies, self._moment_root[:, :, axis]) for axis in range(3)], dim=1)
+
+    def speeds_of(self, frames: Frames, velocity: Tensor, bodies: Tensor, points: Tensor) -> Tensor:
+        """Velocities of points that bodies carry, shape (P, 3, M).
+
+        Args:
+            frames: Where the bodies are.
+            velocity: Velocities of the robot, shape (dim, M).
+            bodies: Numbers of the bodies, shape (P,), the same for all robots.
+            points: Where the points are [m], shape (P, 3, M).
+        """
+        speeds, axes, origins = self._led_motion(frames, velocity)
+        spin = self._root_spin(velocity)
+        moving = velocity[:3].unsqueeze(0) if self._root else torch.zeros_like(spin)
+        place = torch.zeros_like(spin)
+        for speed, axis, origin, turns in zip(speeds, axes, origins, self._turns, strict=True):
+            moving = moving + cross(spin, origin - place)
+            rate = axis * speed
+            moving = moving + rate.masked_fill(turns, 0.0)
+            spin = spin + rate.masked_fill(~turns, 0.0)
+            place = origin
+        moving, spin, place = (each.index_select(0, bodies) for each in (moving, spin, place))
+        return moving + cross(spin, points - place)
+
+    def _led_motion(self, frames: Frames, velocity: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Of the joints that carry each body, root first: speeds, axes and origins, shape (D, B, 1 or 3, M)."""
+        return self._led(velocity[self._root :].unsqueeze(1)), self._led(frames.axes), self._led(frames.origins)
+
+    def _root_spin(self, velocity: Tensor) -> Tensor:
+        """Angular velocity of the root, for all bodies, shape (B, 3, M)."""
+        count, batch = len(self.spec.bodies), velocity.shape[1]
+        return (velocity[3:6] if self._root else velocity.new_zeros(3, batch)).expand(count, 3, batch)
+
+    def _led(self, of_joints: Tensor) -> Tensor:
+        """What belongs to the joints that carry each body, root first, shape (J, K, M) to (D, B, K, M)."""
+        padded = nn.functional.pad(of_joints, (0, 0, 0, 0, 0, 1))
+        return padded[self._carriers.t()]
 
     def _by_joint(self, columns: Tensor, carriers: Tensor) -> Tensor:
         """From carriers, shape (D, P, 3, M), to joints, shape (J, P, 3, M), with zero for those that do not carry."""
@@ -202,6 +314,11 @@ def cross(a: Tensor, b: Tensor) -> Tensor:
     return torch.stack((ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx), dim=-2)
 
 
+def _led_around(spin: Tensor, bend: Tensor, arm: Tensor) -> Tensor:
+    """Acceleration of the end of an arm beside that of its beginning, in a body that turns."""
+    return cross(bend, arm) + cross(spin, cross(spin, arm))
+
+
 def _of_carriers(of_joints: Tensor, carriers: Tensor) -> Tensor:
     """What belongs to the joints that carry something, shape (J, 3, M) to (D, P, 3, M); zero where there is none."""
     padded = nn.functional.pad(of_joints, (0, 0, 0, 0, 0, 1))
@@ -210,4 +327,4 @@ def _of_carriers(of_joints: Tensor, carriers: Tensor) -> Tensor:
     return padded.gather(0, rows).view(depth, count, 3, batch)
 
 
-__all__ = ["Frames", "Multibody", "cross", "turned"]
+__all__ = ["LATE", "Frames", "Multibody", "cross", "turned"]

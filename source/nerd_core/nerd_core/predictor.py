@@ -15,13 +15,14 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from .contact_solver import ContactSolver, ContactSolverCfg
+from .contact_solver import ContactSolverCfg
 from .contacts import ContactModel, Contacts
 from .equivalent_views import EquivalentViews
 from .falling import FreeFall
 from .frames import ChangeCfg, ChangeCodec, out_of_frame, rotation_matrix
 from .grounds import Ground
-from .models import Cache, MlpCfg, Past, RecurrentCfg, ResidualMlpCfg, TransformerCfg, build_model
+from .models import Cache, MlpCfg, NoNetworkCfg, Past, RecurrentCfg, ResidualMlpCfg, TransformerCfg, build_model
+from .mechanics import Mechanics
 from .normalisation import Normaliser
 from .spec import RobotSpec
 from .tokens import TokenCfg, Tokenizer
@@ -53,7 +54,7 @@ class FreeMotionCfg:
 class PredictorCfg:
     """What a predictor is made of."""
 
-    model: TransformerCfg | MlpCfg | RecurrentCfg | ResidualMlpCfg = field(default_factory=TransformerCfg)
+    model: TransformerCfg | MlpCfg | RecurrentCfg | ResidualMlpCfg | NoNetworkCfg = field(default_factory=TransformerCfg)
     """The network."""
     token: TokenCfg = field(default_factory=TokenCfg)
     """What the network sees."""
@@ -62,7 +63,8 @@ class PredictorCfg:
     free: FreeMotionCfg | None = None
     """The network of free motion within, if there is one."""
     solver: ContactSolverCfg = field(default_factory=ContactSolverCfg)
-    """Solver of contacts and stops between free motion and the network, which then says what the solver misses."""
+    """Mechanics with a learned solver of contacts and stops instead, see :mod:`nerd_core.mechanics`. The network then
+    says what they miss."""
     ensemble: int = 1
     """Number of networks, evaluated as one; their mean is the prediction, their spread says what was never seen."""
     force_head: bool = False
@@ -73,6 +75,16 @@ class PredictorCfg:
     def __post_init__(self):
         if self.ensemble < 1:
             raise ValueError(f"got an ensemble of {self.ensemble}, expected at least 1")
+        if self.solver.substeps and self.free is not None:
+            raise ValueError("got a solver of contacts and a network of free motion, expected one of them")
+        if isinstance(self.model, NoNetworkCfg):
+            more = [name for name in ("force_head", "variance_head") if getattr(self, name)]
+            more += [f"token.{name}" for name in ("symmetric", "falling") if getattr(self.token, name)]
+            if not self.solver.substeps or more:
+                raise ValueError(
+                    f"got no network, solver.substeps={self.solver.substeps} and {more}, expected a solver of contacts "
+                    "and nothing that only a network can say"
+                )
 
     def as_free_motion(self) -> FreeMotionCfg:
         """The same network as a part of another one. Raises ValueError if it has more than such a part may have."""
@@ -168,13 +180,10 @@ class Predictor(nn.Module):
         if cfg.free is not None:
             alone = PredictorCfg(model=cfg.free.model, token=cfg.free.token, change=cfg.change)
             self.free = Predictor(spec, alone).requires_grad_(False)
-        if cfg.solver.substeps and cfg.free is None:
-            raise ValueError(
-                "got a solver of contacts without a network of free motion, expected both (nerd train --free-motion)"
-            )
-        self.solver: ContactSolver | None = None
+        self.mechanics: Mechanics | None = None
+        """Knows what masses, efforts, contacts and stops do; only the rules of contacts and stops are learned."""
         if cfg.solver.substeps:
-            self.solver = ContactSolver(spec, self.codec, cfg.solver, touches=self.tokenizer.has_contacts)
+            self.mechanics = Mechanics(spec, self.codec, cfg.solver, touches=self.tokenizer.has_contacts)
             self.register_buffer("missing", torch.ones(self.codec.dim))
         self._fall = FreeFall(self.tokenizer, self.codec) if cfg.token.falling else None
         more = (self._views.told if self._views is not None else 0) + (1 if self._fall is not None else 0)
@@ -206,7 +215,7 @@ class Predictor(nn.Module):
         return self._read(self.model(seen.tokens), state, seen)
 
     def known(self, state: Tensor, control: Tensor, contacts: Contacts | None = None) -> Prediction:
-        """What free motion and the solver say, to which the network would add; arguments as of :meth:`forward`."""
+        """What free motion or mechanics say, to which the network would add; arguments as of :meth:`forward`."""
         change = self._known_change(state, control, contacts)
         if change is None:
             raise ValueError(f"nothing is known of '{self.spec.name}' without the network, expected free motion within")
@@ -290,8 +299,7 @@ class Predictor(nn.Module):
     # -- changes of state ------------------------------------------------------------------------------------------
 
     def free_change(self, state: Tensor, control: Tensor) -> Tensor | None:
-        """The change of state if nothing touched the robot, shape (..., D), not normalised; None without a network
-        that knows.
+        """The change of state if nothing touched the robot, shape (..., D), not normalised; None if that is not known.
 
         Args:
             state: States, shape (..., S).
@@ -343,9 +351,12 @@ class Predictor(nn.Module):
             next_state: States one control step later, shape (..., S).
             contacts: Contacts of ``state``. None only if the network sees none.
         """
+        change = self.codec.encode(state, next_state)
+        if isinstance(self.cfg.model, NoNetworkCfg):
+            self.change_normaliser.update(change)
+            return
         tokens = self._raw_tokens(state, control, contacts).tokens
         mask = self.tokenizer.mask(self.tokenizer.pick(contacts))
-        change = self.codec.encode(state, next_state)
         if self._fall is not None:
             self._fall.update(state, change)
         if self._views is not None:
@@ -359,7 +370,8 @@ class Predictor(nn.Module):
         Args:
             force_scale: Root mean square of the contact forces in the data [N], for a predictor with a force head.
         """
-        self.token_normaliser.finalise()
+        if not isinstance(self.cfg.model, NoNetworkCfg):
+            self.token_normaliser.finalise()
         self.change_normaliser.finalise()
         if self._fall is not None:
             self._fall.finalise()
@@ -378,6 +390,8 @@ class Predictor(nn.Module):
                 f"got states of length {state.shape[-1]} and controls of length {control.shape[-1]}, "
                 f"expected {spec.state.dim} and {spec.control_dim} for '{spec.name}'"
             )
+        if isinstance(self.cfg.model, NoNetworkCfg):
+            return Seen(state[..., :1], self._known_change(state, control, contacts))
         seen, view = self._raw_tokens(state, control, contacts), None
         contacts = self.tokenizer.pick(contacts)
         tokens, size = self.token_normaliser(seen.tokens, self.tokenizer.mask(contacts)), None
@@ -395,11 +409,11 @@ class Predictor(nn.Module):
         if self._fall is not None:
             return Seen(self.tokenizer(state, control), self._fall.change(state))
         change = self._known_change(state, control, contacts)
-        if change is None or self.cfg.free is None:
+        if change is None:
             return Seen(self.tokenizer(state, control, picked))
-        ahead, stops = self.codec.apply(state, change), self.cfg.free.token.limits
+        ahead, stops = self.codec.apply(state, change), self.cfg.free is not None and self.cfg.free.token.limits
         tokens = self.tokenizer(
-            state, control, picked, ahead=ahead, ahead_knows_stops=stops, ahead_falls=self.solver is None
+            state, control, picked, ahead=ahead, ahead_knows_stops=stops, ahead_falls=self.mechanics is None
         )
         if stops and not self.needs_contacts:
             return Seen(tokens, change)
@@ -407,11 +421,10 @@ class Predictor(nn.Module):
         return Seen(tokens, change, near.unsqueeze(-1))
 
     def _known_change(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> Tensor | None:
-        """The change of state by free motion and, if there is one, the solver, not normalised; None if not known."""
-        change = self.free_change(state, control)
-        if change is None or self.solver is None:
-            return change
-        return self.solver(state, change, self.codec.apply(state, change), contacts)
+        """The change of state by free motion or mechanics, not normalised; None if neither is known."""
+        if self.mechanics is None:
+            return self.free_change(state, control)
+        return self.mechanics(state, control, contacts)
 
     def _read(self, y: Tensor, state: Tensor, seen: Seen | None = None) -> Prediction:
         """Names the parts of the network's output, which says what is to be added to the free motion where that is
@@ -434,7 +447,7 @@ class Predictor(nn.Module):
         change, log_var, force = parts["change"], parts.get("log_var"), parts.get("force")
         if seen is not None and seen.free is not None:
             change = change if seen.size is None else change * seen.size
-            change = change if self.solver is None else change * self.missing
+            change = change if self.mechanics is None else change * self.missing
             change = change if seen.near is None else change.where(seen.near, 0.0)
             change = change + self.change_normaliser(seen.free)
         if log_var is not None:

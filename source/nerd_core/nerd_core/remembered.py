@@ -70,7 +70,7 @@ class Remembered:
         self._parts = [torch.cat(column).unsqueeze(1) for column in zip(*kept, strict=True)]
         self.count = total
         """Number of transitions kept."""
-        if predictor.solver is not None and not bool(model.head.weight.any()):
+        if predictor.mechanics is not None and not bool(model.head.weight.any()):
             target, free = self._parts[1], self._parts[4]
             predictor.missing.copy_((target - predictor.change_normaliser(free)).abs().mean((0, 1)).clamp(min=LEAST))
 

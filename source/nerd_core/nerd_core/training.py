@@ -476,11 +476,11 @@ class Run:
 
 def choose_parts(predictor: Predictor, parts: str) -> None:
     """Lets some weights learn and the others not, see :attr:`TrainCfg.parts`."""
-    if parts != "all" and predictor.solver is None:
+    if parts != "all" and predictor.mechanics is None:
         raise TrainingError(f"got parts='{parts}' for a model without a solver of contacts, expected 'all'")
     predictor.model.requires_grad_(parts != "solver")
-    if predictor.solver is not None:
-        predictor.solver.requires_grad_(parts != "network")
+    if predictor.mechanics is not None:
+        predictor.mechanics.requires_grad_(parts != "network")
 
 
 def gather_statistics(predictor: Predictor, scale: StateScale, data: TrajectoryDataset, cfg: TrainCfg) -> None:

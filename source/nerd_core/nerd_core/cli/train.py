@@ -12,6 +12,7 @@
     nerd train data/ant-rough --start runs/ant/best --minutes 10 --out runs/ant-rough
     nerd train data/ant-air --token.no-contacts --out runs/ant-air    # a robot that touches nothing ...
     nerd train data/ant --free-motion runs/ant-air/best --token.contact-motion --out runs/ant  # ... and contacts
+    nerd train data/ant --preset rules --minutes 6 --out runs/ant     # mechanics, and rules of contact that are learned
     torchrun --nproc-per-node 2 -m nerd_core train data/ant --preset paper-384 --minutes 600 --out runs/ant-paper
 
 The settings of the network and of the training stand in the help of the preset: ``nerd train --preset small --help``.
@@ -33,10 +34,11 @@ from rich.console import Console
 from rich.table import Table
 
 from .. import checkpoint
+from ..contact_solver import ContactSolverCfg
 from ..data.dataset import TrajectoryDataset
 from ..data.sampler import WindowSampler
 from ..losses import ground_of
-from ..models import MlpCfg, ModelCfg, RecurrentCfg, ResidualMlpCfg, transformer_cfg
+from ..models import MlpCfg, ModelCfg, NoNetworkCfg, RecurrentCfg, ResidualMlpCfg, transformer_cfg
 from ..predictor import Predictor, PredictorCfg
 from ..serialization import from_plain
 from ..tokens import TokenCfg
@@ -51,7 +53,7 @@ DEFAULT_MINUTES = 5.0
 CONTACT_SAMPLE = 100_000
 """Transitions in which to look for contacts."""
 
-Preset = Literal["residual", "tiny", "small", "paper-192", "paper-384", "mlp", "gru", "lstm"]
+Preset = Literal["residual", "tiny", "small", "paper-192", "paper-384", "mlp", "gru", "lstm", "rules"]
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,11 @@ def preset_settings(name: str) -> tuple[PredictorCfg, TrainCfg]:
         name: One of :data:`Preset`.
     """
     training = TrainCfg(minutes=DEFAULT_MINUTES)
+    if name == "rules":
+        # A few thousand weights, which all regimes and speeds teach the same.
+        training = replace(training, batch=1024, regime_power=1.0, pace=0.3, statistics=100_000)
+        training = replace(training, optimiser=replace(training.optimiser, lr=1.0e-2))
+        return PredictorCfg(model=NoNetworkCfg(), solver=ContactSolverCfg(substeps=4)), training
     if name in ("tiny", "small", "paper-192", "paper-384"):
         model: ModelCfg = transformer_cfg(name)
         # Windows of three times the network's own: most tokens then see a full one.

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 from .base import Cache, Past, SequenceModel
 from .mlp import Mlp, MlpCfg
+from .nothing import NoNetwork, NoNetworkCfg
 from .recurrent import Recurrent, RecurrentCfg
 from .residual import ResidualMlp, ResidualMlpCfg
 from .transformer import PRESETS, Transformer, TransformerCfg, transformer_cfg
 
-ModelCfg = TransformerCfg | MlpCfg | RecurrentCfg | ResidualMlpCfg
+ModelCfg = TransformerCfg | MlpCfg | RecurrentCfg | ResidualMlpCfg | NoNetworkCfg
 """Any network's configuration."""
 
 
@@ -33,6 +34,10 @@ def build_model(cfg: ModelCfg, in_dim: int, out_dims: int | Sequence[int], membe
         return Recurrent(cfg, in_dim, parts, members)
     if isinstance(cfg, ResidualMlpCfg):
         return ResidualMlp(cfg, in_dim, parts, members)
+    if isinstance(cfg, NoNetworkCfg):
+        if members > 1:
+            raise ValueError(f"got {members} members without a network, expected one")
+        return NoNetwork(cfg, parts)
     raise TypeError(f"got a {type(cfg).__name__}, expected a configuration of a network")
 
 
@@ -42,6 +47,8 @@ __all__ = [
     "Mlp",
     "MlpCfg",
     "ModelCfg",
+    "NoNetwork",
+    "NoNetworkCfg",
     "Past",
     "Recurrent",
     "RecurrentCfg",

@@ -1,0 +1,163 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Mechanics without contacts: what holds of the free motion of any robot."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from nerd_core import checkpoint
+from nerd_core.contact_solver import ContactSolverCfg
+from nerd_core.frames import ChangeCodec, out_of_frame, rotation_matrix
+from nerd_core.grounds import PlaneGround
+from nerd_core.mechanics import Mechanics
+from nerd_core.models import NoNetworkCfg, ResidualMlpCfg
+from nerd_core.multibody import Multibody
+from nerd_core.predictor import FreeMotionCfg, Predictor, PredictorCfg
+from nerd_core.spec import Control, RobotSpec
+from nerd_core.tokens import TokenCfg
+from support.robots import ant, cartpole, move_state, random_state, random_tree, with_inertias, yaw
+
+SHORT = 1.0e-5
+"""Physics step in which what a whole step rounds off is not seen [s]."""
+
+
+def free(spec: RobotSpec) -> RobotSpec:
+    """The robot without gravity, drives and rotors, with very short steps."""
+    joints = tuple(replace(joint, damping=0.0, stiffness=0.0, armature=0.0) for joint in spec.joints)
+    controls = tuple(Control(joint.name, "effort") for joint in joints)
+    spec = replace(with_inertias(spec), joints=joints, controls=controls, gravity=(0.0, 0.0, 0.0), physics_dt=SHORT)
+    return spec
+
+
+TREES = [
+    pytest.param(free(spec), id=spec.name + ("" if spec.floating_base else "-fixed"))
+    for spec in (ant(), cartpole(), random_tree(1), random_tree(2), random_tree(3, floating=False))
+]
+
+
+def step(spec: RobotSpec, state: torch.Tensor, control: torch.Tensor) -> torch.Tensor:
+    """States one control step later, in double precision."""
+    codec = ChangeCodec(spec)
+    return codec.apply(state, Mechanics(spec, codec, None).double()(state, control))
+
+
+def momenta(spec: RobotSpec, state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Energy, momentum and angular momentum about the origin, environment axes."""
+    bodies = Multibody(spec).double()
+    frames = bodies.frames(state[:, spec.state.joint_pos])
+    rows, velocity = bodies.rows(frames), bodies.velocity(state)
+    moving = (rows * velocity.view(-1, 1, 1, len(state))).sum(0)
+    energy = 0.5 * moving.square().sum((0, 1))
+    root_mass = torch.tensor([body.inertia.mass for body in spec.bodies if body.inertia is not None], dtype=torch.double)
+    push = root_mass.sqrt().view(-1, 1, 1) * moving[:, :3]
+    roots, centres = bodies._roots(frames), bodies._centres(frames)
+    spin = (roots * moving[:, 3:].unsqueeze(2)).sum(1)
+    if not spec.floating_base:
+        return energy, push.sum(0), spin.sum(0)
+    turn = rotation_matrix(state[:, spec.state.root_quat]).unsqueeze(1)
+    push, spin, centres = (out_of_frame(turn, each.permute(2, 0, 1)) for each in (push, spin, centres))
+    centres = centres + state[:, spec.state.root_pos].unsqueeze(1)
+    return energy, push.sum(1), (spin + torch.linalg.cross(centres, push)).sum(1)
+
+
+@pytest.mark.parametrize("spec", TREES)
+def test_energy_and_momenta_are_kept(spec: RobotSpec):
+    """Bodies that nothing drives keep their energy, and in the air both momenta, as far as short steps can."""
+    state = random_state(spec, 6, 1).double()
+    after = step(spec, state, torch.zeros(6, spec.control_dim, dtype=torch.double))
+    assert not torch.equal(state, after)
+    before, now = momenta(spec, state), momenta(spec, after)
+    assert torch.allclose(now[0], before[0], rtol=2e-6, atol=2e-6)
+    if spec.floating_base:
+        assert torch.allclose(now[1], before[1], rtol=1e-9, atol=1e-9)
+        assert torch.allclose(now[2], before[2], rtol=1e-6, atol=2e-6)
+
+
+@pytest.mark.parametrize("spec", TREES)
+def test_efforts_do_work(spec: RobotSpec):
+    """The energy that a robot gains is the work of its efforts."""
+    state = random_state(spec, 6, 2).double()
+    control = torch.randn(6, spec.control_dim, generator=torch.Generator().manual_seed(0)).double()
+    after, at = step(spec, state, control), spec.state
+    gained = momenta(spec, after)[0] - momenta(spec, state)[0]
+    order = [spec.joint_names.index(each.joint) for each in spec.controls]
+    mean = 0.5 * (state[:, at.joint_vel] + after[:, at.joint_vel])[:, order]
+    work = spec.control_dt * (mean * control).sum(-1)
+    assert torch.allclose(gained, work, rtol=1e-3, atol=3e-6)
+
+
+def test_a_moved_scene_moves_along():
+    """Turning and shifting an Ant about the vertical turns and shifts where it goes."""
+    spec = with_inertias(ant())
+    state = random_state(spec, 8, 3).double()
+    turn, shift = yaw(1.1).double(), torch.tensor([40.0, -7.0, 2.0], dtype=torch.double)
+    turn = turn / turn.norm()
+    control = torch.randn(8, spec.control_dim, generator=torch.Generator().manual_seed(0)).double()
+    image = step(spec, move_state(spec, state, turn, shift), control)
+    assert torch.allclose(image, move_state(spec, step(spec, state, control), turn, shift), atol=1e-6)
+
+
+def test_far_from_the_origin_nothing_is_lost():
+    """A kilometre away, in single precision, the change of state is that at the origin, to the last bit."""
+    spec = with_inertias(ant())
+    mechanics, state = Mechanics(spec, ChangeCodec(spec), None), random_state(spec, 4, 4)
+    away = state.clone()
+    away[:, spec.state.root_pos] += 1000.0
+    control = torch.ones(4, spec.control_dim)
+    assert torch.equal(mechanics(state, control), mechanics(away, control))
+
+
+def test_springs_and_targets_are_refused():
+    """A robot that is driven to targets is refused by the names of its joints, with a way out."""
+    spec = with_inertias(ant())
+    joints = (replace(spec.joints[0], stiffness=5.0), *spec.joints[1:])
+    with pytest.raises(ValueError, match=rf"{spec.joints[0].name}.*nerd train --free-motion"):
+        Mechanics(replace(spec, joints=joints), ChangeCodec(spec), None)
+    controls = (replace(spec.controls[0], kind="position"), *spec.controls[1:])
+    with pytest.raises(ValueError, match=rf"targets for \['{spec.controls[0].joint}'\]"):
+        Mechanics(replace(spec, controls=controls), ChangeCodec(spec), None)
+
+
+def test_mechanics_and_a_network_of_free_motion_exclude_each_other():
+    """Free motion comes from one place."""
+    small = ResidualMlpCfg(width=8, hidden=8, layers=1)
+    with pytest.raises(ValueError, match="expected one of them"):
+        PredictorCfg(
+            model=small, free=FreeMotionCfg(small, TokenCfg(contacts=False)), solver=ContactSolverCfg(substeps=4)
+        )
+
+
+@pytest.mark.parametrize("model", [NoNetworkCfg(), ResidualMlpCfg(width=8, hidden=8, layers=1)])
+def test_a_fresh_predictor_of_an_ant_in_the_air_is_right(tmp_path, model):
+    """High up, a predictor with mechanics says where free motion leads, before and after it was saved."""
+    spec = with_inertias(ant())
+    cfg = PredictorCfg(model=model, token=TokenCfg(contact_motion=True), solver=ContactSolverCfg(substeps=4))
+    predictor = Predictor(spec, cfg).eval()
+    checkpoint.save(tmp_path / "model", predictor)
+    state = random_state(spec, 4, 5, 0.1)
+    state[:, spec.state.joint_pos] = torch.tensor([0.5 * (joint.lower + joint.upper) for joint in spec.joints])
+    state[:, 2] = 5.0
+    control = torch.randn(4, spec.control_dim, generator=torch.Generator().manual_seed(0))
+    codec = ChangeCodec(spec)
+    expected = codec.apply(state, Mechanics(spec, codec, None)(state, control))
+    for each in (predictor, checkpoint.load(tmp_path / "model", expected_spec=spec)):
+        said = each.extend(state, control, each.contacts(state, PlaneGround.flat()))[0]
+        assert torch.allclose(each.next_state(state, said), expected, atol=1e-6)
+
+
+def test_without_a_network_there_is_a_solver():
+    """No network and no mechanics would say nothing; heads and views need a network. The errors name what is asked."""
+    with pytest.raises(ValueError, match=r"solver.substeps=0"):
+        PredictorCfg(model=NoNetworkCfg())
+    with pytest.raises(ValueError, match=r"\['variance_head', 'token.symmetric'\]"):
+        PredictorCfg(
+            model=NoNetworkCfg(),
+            solver=ContactSolverCfg(substeps=4),
+            variance_head=True,
+            token=TokenCfg(symmetric=True),
+        )
