@@ -50,7 +50,9 @@ def momenta(spec: RobotSpec, state: torch.Tensor) -> tuple[torch.Tensor, torch.T
     """Energy, momentum and angular momentum about the origin, environment axes."""
     bodies = Multibody(spec).double()
     frames = bodies.frames(state[:, spec.state.joint_pos])
-    rows, velocity = bodies.rows(frames), bodies.velocity(state)
+    quat = state[:, spec.state.root_quat] if spec.floating_base else None
+    turn = None if quat is None else rotation_matrix(quat).permute(1, 2, 0)
+    rows, velocity = bodies.rows(frames), bodies.velocity(state, turn)
     moving = (rows * velocity.view(-1, 1, 1, len(state))).sum(0)
     energy = 0.5 * moving.square().sum((0, 1))
     root_mass = torch.tensor([body.inertia.mass for body in spec.bodies if body.inertia is not None], dtype=torch.double)

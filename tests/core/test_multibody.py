@@ -76,7 +76,7 @@ def test_mobility_inverts_the_energy(spec: RobotSpec):
     generator = torch.Generator().manual_seed(1)
     bodies, batch = Multibody(spec).double(), 2
     frames = bodies.frames(home(spec, batch, generator)[:, spec.state.joint_pos])
-    mass = torch.linalg.inv(bodies.mobility(frames))
+    mass = torch.linalg.inv(bodies.mobility(bodies.rows(frames)))
     velocity = torch.randn(batch, bodies.dim, generator=generator, dtype=torch.double)
     energy = (velocity.unsqueeze(1) @ mass @ velocity.unsqueeze(-1)).flatten()
     joints = velocity[:, bodies.dim - len(spec.joints) :]

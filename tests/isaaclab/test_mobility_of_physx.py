@@ -46,7 +46,7 @@ def test_an_ant_in_the_air_answers_efforts_as_its_mobility_says():
             ),
             dim=-1,
         )
-        mobility = bodies.mobility(bodies.frames(first[:, at.joint_pos]))
+        mobility = bodies.mobility(bodies.rows(bodies.frames(first[:, at.joint_pos])))
         push = torch.cat((torch.zeros(COUNT, bodies.dim - len(spec.joints)), effort * spec.control_dt), -1)
         said = (mobility @ push.unsqueeze(-1)).squeeze(-1)
         assert float((said - gained).norm() / gained.norm()) < 0.03

@@ -24,8 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from .contacts import SAME_PLACE, Contacts
-from .frames import into_frame, out_of_frame
-from .multibody import Frames, Multibody, cross, turned
+from .multibody import Frames, Motion, Multibody, cross, into_axes, out_of_axes, turned
 from .spec import RobotSpec
 from .stops import Stops
 
@@ -60,7 +59,7 @@ class ContactSolverCfg:
     substeps: int = 0
     """Substeps in a physics step, in each of which forces and impulses act; 0 for no solver. PhysX has as many as it
     makes position iterations."""
-    sweeps: int = 2
+    sweeps: int = 3
     """How often all impulses are mended in a substep."""
     hidden: int = 16
     """Features of the rules' network."""
@@ -163,7 +162,7 @@ class ContactSolver(nn.Module):
 
         Args:
             frames: Where the bodies are.
-            turn: Rotation matrices of the root, shape (M, 3, 3); None for a fixed base.
+            turn: Rotation matrices of the root, shape (3, 3, M); None for a fixed base.
             contacts: Contacts of all slots of the robot, leading dimension (M,); None counts as none.
         """
         if not self._touching:
@@ -173,52 +172,42 @@ class ContactSolver(nn.Module):
         distance, normal, active = (
             each.index_select(1, self._slots) for each in (contacts.distance, contacts.normal, contacts.active)
         )
-        gap = (distance - self._radius).masked_fill(~active, FAR)
-        centres = self._centres(frames).permute(2, 0, 1)
-        centres = centres if turn is None else out_of_frame(turn.unsqueeze(1), centres)
-        return Surfaces(((centres * normal).sum(-1) - gap).t(), normal.permute(1, 2, 0).contiguous())
+        gap = (distance - self._radius).masked_fill(~active, FAR).t()
+        normal, centres = normal.permute(1, 2, 0).contiguous(), self._centres(frames)
+        centres = centres if turn is None else out_of_axes(turn, centres)
+        return Surfaces((centres * normal).sum(1) - gap, normal)
 
     def forward(
-        self,
-        frames: Frames,
-        velocity: Tensor,
-        jump: Tensor,
-        ramp: Tensor,
-        mobility: Tensor,
-        joint_pos: Tensor,
-        surfaces: Surfaces | None,
-        root: tuple[Tensor, Tensor] | None,
+        self, velocity: Tensor, ramp: Tensor, mobility: Tensor, joint_pos: Tensor, below: Constraints | None
     ) -> tuple[Tensor, Tensor]:
         """What the impulses of one physics step add to velocities and places of the robot, each of shape (dim, M).
 
         Args:
-            frames: Where the bodies are.
-            velocity: Velocities of the robot, shape (dim, M).
-            jump: What is added to them at the beginning, shape (dim, M).
-            ramp: What is added to them in equal shares in each substep, shape (dim, M).
+            velocity: Velocities of the robot at the beginning, shape (dim, M).
+            ramp: What forces add to them in equal shares in each substep, shape (dim, M).
             mobility: Change of velocities per impulse on them, shape (M, dim, dim).
             joint_pos: Positions of the joints, shape (M, J).
-            surfaces: What :meth:`surfaces` said.
-            root: Rotation matrices of the root, shape (M, 3, 3), and how far it has come since then [m], shape (M, 3);
-                None for a fixed base.
+            below: What :meth:`touches` said.
         """
-        sides = [self._stops(joint_pos)] if len(self._stopped) else []
-        if surfaces is not None:
-            sides.insert(0, self._touches(frames, velocity, surfaces, root))
-        rows = _joined(sides)
+        sides = [] if below is None else [below]
+        rows = _joined([*sides, self._stops(joint_pos)] if len(self._stopped) else sides)
         table, touching, count, substeps = rows.table, self._touching, len(rows.gap), self.cfg.substeps
-        step, by_dt, by_step = self.spec.physics_dt / substeps, 1.0 / self.spec.physics_dt, substeps / self.spec.physics_dt
+        by_dt = 1.0 / self.spec.physics_dt
+        step, by_step = self.spec.physics_dt / substeps, substeps * by_dt
         answers = (table.permute(2, 1, 0).contiguous() @ mobility).permute(2, 1, 0).contiguous()
         ease = (table * answers).sum(0).clamp(min=TINY)
         slip_ease = 0.5 * (ease[count : count + touching] + ease[count + touching :])
         ease, usual = ease[:count], self._usual
-        shares = ease / (ease + usual), _padded(slip_ease / (slip_ease + usual[:touching]), count)
-        traits = torch.stack((*shares, rows.crowd, rows.kind)) - 0.5
+        traits = torch.stack(
+            (ease / (ease + usual), _padded(slip_ease / (slip_ease + usual[:touching]), count), rows.crowd, rows.kind)
+        )
+        traits = traits - 0.5
+        weight, slip_weight = 1.0 / ease, 1.0 / slip_ease
 
-        speeds, gain = ((table * each.unsqueeze(1)).sum(0) for each in (velocity + jump, ramp / substeps))
+        speeds, gain = ((table * each.unsqueeze(1)).sum(0) for each in (velocity, ramp / substeps))
         mended, moved = torch.zeros_like(velocity), torch.zeros_like(velocity)
         way, impulse = torch.zeros_like(speeds), torch.zeros_like(speeds)
-        begun = rows.gap * by_dt
+        held, begun = torch.zeros_like(slip_ease), rows.gap * by_dt
         for substep in range(substeps):
             gap, drift = rows.gap + way[:count], way[count:].unflatten(0, (2, touching))
             opening, inside, near = gap.clamp(min=0.0), gap.clamp(min=-DEEPEST, max=0.0), gap * by_dt
@@ -227,17 +216,17 @@ class ContactSolver(nn.Module):
                 load, grip = impulse[:count], impulse[count:].unflatten(0, (2, touching))
                 closing, slip = speeds[:count], speeds[count:].unflatten(0, (2, touching))
                 speed = _length(slip)
-                across = slip_ease * torch.stack((_length(grip), (grip * slip).sum(0) / speed))
-                across = _padded(torch.cat((speed.unsqueeze(0), across)), count)
-                seen = torch.cat((torch.stack((near, begun, closing, ease * load)), across))
+                across = torch.stack((speed, slip_ease * held, slip_ease * (grip * slip).sum(0) / speed))
+                seen = torch.cat((torch.stack((near, begun, closing, ease * load)), _padded(across, count)))
                 said = self.rules[substep * self.cfg.sweeps + sweep](seen, traits)
                 shares, strength = 2.0 * torch.sigmoid(said[:2] - 0.5), said[2:].exp()
-                target = opening * strength[0] + inside * (PUSH * strength[1])
-                load = (load - shares[0] * torch.add(closing, target, alpha=by_step) / ease).clamp(min=0.0)
+                target = torch.addcmul(opening * strength[0], inside, strength[1], value=PUSH)
+                load = (load - shares[0] * weight * torch.add(closing, target, alpha=by_step)).clamp(min=0.0)
                 back = torch.addcmul(slip, strength[2, :touching], drift, value=HOME * by_step)
-                grip = grip - (shares[1, :touching] / slip_ease) * back
-                cone = strength[3, :touching] * load[:touching]
-                grip = grip * (cone / torch.maximum(_length(grip), cone + TINY))
+                grip = grip - (shares[1, :touching] * slip_weight) * back
+                cone, length = strength[3, :touching] * load[:touching], _length(grip)
+                grip = grip * (cone / torch.maximum(length, cone + TINY))
+                held = torch.minimum(length, cone)
                 new = torch.cat((load, grip.flatten(0, 1)))
                 change = (answers * (new - impulse)).sum(1)
                 speeds = speeds + (table * change.unsqueeze(1)).sum(0)
@@ -251,18 +240,27 @@ class ContactSolver(nn.Module):
         carrying = frames.bodies.index_select(0, self._bodies)
         return turned(carrying, self._points) + carrying[:, :, 3]
 
-    def _touches(
-        self, frames: Frames, velocity: Tensor, surfaces: Surfaces, root: tuple[Tensor, Tensor] | None
-    ) -> _Constraints:
-        """The slots that come nearest to the ground."""
+    def touches(
+        self, frames: Frames, motion: Motion, surfaces: Surfaces, turn: Tensor | None, shift: Tensor
+    ) -> Constraints:
+        """The slots that come nearest to the ground in a physics step.
+
+        Args:
+            frames: Where the bodies are.
+            motion: How they move.
+            surfaces: What :meth:`surfaces` said when the control step began.
+            turn: Rotation matrices of the root, shape (3, 3, M); None for a fixed base.
+            shift: How far the root has come since, environment axes [m], shape (3, M).
+        """
         bodies, count = self.bodies, self._touching
         centres, height, normal = self._centres(frames), surfaces.height, surfaces.normal
-        if root is not None:
-            turn, shift = root
-            height = height - (normal * shift.t()).sum(1)
-            normal = into_frame(turn.unsqueeze(1), normal.permute(2, 0, 1)).permute(1, 2, 0).contiguous()
+        if turn is not None:
+            height, normal = height - (normal * shift).sum(1), into_axes(turn, normal)
         gap = (centres * normal).sum(1) - height
-        approach = (bodies.speeds_of(frames, velocity, self._bodies, centres) * normal).sum(1)
+        spin, moving, place = (
+            each.index_select(0, self._bodies) for each in (motion.spin, motion.moving, motion.place)
+        )
+        approach = ((moving + cross(spin, centres - place)) * normal).sum(1)
         nearest = torch.minimum(gap, torch.add(gap, approach, alpha=self.spec.physics_dt))
         crowd = (nearest < NEAR).sum(0, keepdim=True).to(gap.dtype)
         chosen = nearest.topk(count, dim=0, largest=False).indices
@@ -272,11 +270,11 @@ class ContactSolver(nn.Module):
         surface = centres - self._radius[chosen].unsqueeze(1) * normal
         table = bodies.jacobian(frames, self._bodies[chosen], surface)
         table = torch.cat([(table * axis).sum(2) for axis in axes], 1)
-        return _Constraints(
+        return Constraints(
             table[:, :count], gap, (0.25 * crowd).expand_as(gap), torch.zeros_like(gap), table[:, count:]
         )
 
-    def _stops(self, joint_pos: Tensor) -> _Constraints:
+    def _stops(self, joint_pos: Tensor) -> Constraints:
         """The stops of joints, of each joint the nearer one."""
         now = joint_pos.t().index_select(0, self._stopped)
         upper = self._upper - now < now - self._lower
@@ -284,14 +282,14 @@ class ContactSolver(nn.Module):
         unit = torch.eye(self.bodies.dim, device=now.device, dtype=now.dtype)
         table = unit[:, self._stopped + self._root].unsqueeze(-1) * torch.where(upper, -1.0, 1.0).to(now)
         one = torch.ones_like(gap)
-        return _Constraints(table, gap, 0.5 * one, one, None)
+        return Constraints(table, gap, 0.5 * one, one, None)
 
     @torch.no_grad()
     def _usual_ease(self) -> Tensor:
         """How easily constraints give way in the middle of all ranges: slots in the mean, stops each, shape (P, 1)."""
         middle = [0.5 * (j.lower + j.upper) if math.isfinite(j.upper - j.lower) else 0.0 for j in self.spec.joints]
         frames = self.bodies.frames(torch.tensor([middle]))
-        mobility = self.bodies.mobility(frames)[0]
+        mobility = self.bodies.mobility(self.bodies.rows(frames))[0]
         stops = mobility.diagonal()[self._root :][self._stopped]
         if not self._touching:
             return stops.unsqueeze(-1)
@@ -302,7 +300,7 @@ class ContactSolver(nn.Module):
 
 
 @dataclass(frozen=True)
-class _Constraints:
+class Constraints:
     """Slots and stops during one physics step, shapes (P, M)."""
 
     table: Tensor
@@ -317,11 +315,11 @@ class _Constraints:
     """Rows of the two directions across each normal, shape (dim, 2 P, M)."""
 
 
-def _joined(sides: list[_Constraints]) -> _Constraints:
+def _joined(sides: list[Constraints]) -> Constraints:
     """All constraints as one, the directions across normals at the end of the table."""
     across = [side.across for side in sides if side.across is not None]
     joined = {name: torch.cat([getattr(side, name) for side in sides]) for name in ("gap", "crowd", "kind")}
-    return _Constraints(torch.cat([*(side.table for side in sides), *across], 1), **joined, across=None)
+    return Constraints(torch.cat([*(side.table for side in sides), *across], 1), **joined, across=None)
 
 
 def outer_slots(spec: RobotSpec) -> list[int]:
@@ -358,7 +356,8 @@ def _padded(values: Tensor, count: int) -> Tensor:
 
 def _length(vectors: Tensor) -> Tensor:
     """Lengths of vectors of shape (2, P, M), never quite zero."""
-    return (vectors.square().sum(0) + TINY).sqrt()
+    x, y = vectors.unbind()
+    return torch.addcmul(x * x + TINY, y, y).sqrt()
 
 
-__all__ = ["ContactSolver", "ContactSolverCfg", "Surfaces", "outer_slots"]
+__all__ = ["Constraints", "ContactSolver", "ContactSolverCfg", "Surfaces", "outer_slots"]

@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from .contact_solver import ContactSolver, ContactSolverCfg
 from .contacts import Contacts
-from .frames import ChangeCodec, into_frame, out_of_frame, quat_from_rotvec, quat_mul, quat_normalize, rotation_matrix
-from .multibody import LATE, Multibody
+from .frames import ChangeCodec, quat_from_rotvec, quat_mul, quat_normalize, rotation_matrix
+from .multibody import LATE, Multibody, into_axes, out_of_axes
 from .spec import RobotSpec
 
 
@@ -59,7 +59,7 @@ class Mechanics(nn.Module):
         damping = torch.tensor([*[0.0] * self._root, *(joint.damping for joint in spec.joints)])
         self.register_buffer("_efforts", efforts, persistent=False)
         self.register_buffer("_damping", damping.unsqueeze(-1), persistent=False)
-        self.register_buffer("_gravity", torch.tensor(spec.gravity), persistent=False)
+        self.register_buffer("_gravity", torch.tensor(spec.gravity).unsqueeze(-1), persistent=False)
         self.mass = sum(body.inertia.mass for body in spec.bodies if body.inertia is not None)
         """Mass of all bodies [kg]."""
 
@@ -77,59 +77,54 @@ class Mechanics(nn.Module):
         lead, at, bodies, dt = state.shape[:-1], self.spec.state, self.bodies, self.spec.physics_dt
         state = state.reshape(-1, at.dim)
         effort = self._efforts @ control.reshape(len(state), -1).t()
-        joint_pos, velocity = state[:, at.joint_pos], bodies.velocity(state)
-        root = self._root > 0
-        gravity = self._gravity.expand(len(state), 3)
-        shift = torch.zeros_like(gravity)
-        quat = state[:, at.root_quat] if root else shift
-        turn = rotation_matrix(quat) if root else None
+        quat = state[:, at.root_quat] if self._root else None
+        turn = None if quat is None else _rotations(quat)
+        joint_pos, velocity = state[:, at.joint_pos], bodies.velocity(state, turn)
+        shift = torch.zeros_like(velocity[:3])
         frames = bodies.frames(joint_pos)
         rows = bodies.rows(frames)
         surfaces = None
         if self.solver is not None:
-            contacts = None if contacts is None else contacts.reshape(-1)
-            surfaces = self.solver.surfaces(frames, turn, contacts)
+            surfaces = self.solver.surfaces(frames, turn, None if contacts is None else contacts.reshape(-1))
         for part in range(self.spec.decimation):
-            pull = (gravity if turn is None else into_frame(turn, gravity)).t()
-            momentum, mobility = bodies.momentum(rows), bodies.mobility(frames, rows)
+            pull = self._gravity if turn is None else into_axes(turn, self._gravity)
+            momentum, mobility = bodies.momentum(rows), bodies.mobility(rows)
+            motion = bodies.motion(frames, velocity)
             force = effort - self._damping * velocity + (momentum * pull).sum(1)
-            ramp, jump = _applied(mobility, dt * force, -dt * bodies.load(frames, rows, velocity))
+            ramp, jump = _applied(mobility, dt * force, -dt * bodies.load(frames, rows, motion))
             # What the robot's own motion does acts at once, forces in a ramp.
             gained, moved = ramp + jump, dt * (velocity + torch.add(jump, ramp, alpha=LATE))
-            if root:
+            if self._root:
                 moved = torch.cat((dt * torch.add(velocity[:3], gained[:3], alpha=LATE), moved[3:]))
+            pushed = velocity
             if self.solver is not None:
-                mended, further = self.solver(
-                    frames, velocity, jump, ramp, mobility, joint_pos, surfaces, None if turn is None else (turn, shift)
-                )
-                gained, moved = gained + mended, moved + further
-            else:
-                mended = None
+                below = None if surfaces is None else self.solver.touches(frames, motion, surfaces, turn, shift)
+                mended, further = self.solver(velocity + jump, ramp, mobility, joint_pos, below)
+                gained, moved, pushed = gained + mended, moved + further, velocity + mended
             joint_pos = joint_pos + moved[self._root :].t()
-            before, velocity = velocity, velocity + gained
-            if not root and part + 1 == self.spec.decimation:
+            velocity = velocity + gained
+            if turn is None and part + 1 == self.spec.decimation:
                 break
             frames = bodies.frames(joint_pos)
             rows = bodies.rows(frames)
-            if turn is None:
+            if turn is None or quat is None:
                 continue
-            kept = _along(momentum, before if mended is None else before + mended) + dt * self.mass * pull
-            shift = shift + out_of_frame(turn, moved[:3].t())
+            kept = _along(momentum, pushed) + dt * self.mass * pull
+            shift = shift + out_of_axes(turn, moved[:3])
             turning = quat_from_rotvec(moved[3:6].t())
-            quat = quat_normalize(quat_mul(quat, turning))
-            turn = rotation_matrix(quat)
-            into = rotation_matrix(turning).permute(1, 2, 0)
-            velocity = torch.cat((_into(into, velocity[:3]), _into(into, velocity[3:6]), velocity[6:]))
-            missing = _into(into, kept) - _along(bodies.momentum(rows), velocity)
-            velocity = torch.cat((velocity[:3] + missing / self.mass, velocity[3:]))
+            quat, into = quat_normalize(quat_mul(quat, turning)), _rotations(turning)
+            turn = (turn.unsqueeze(2) * into).sum(1)
+            root = into_axes(into, velocity[:6].view(2, 3, -1))
+            missing = into_axes(into, kept) - _along(bodies.momentum(rows), torch.cat((root.flatten(0, 1), velocity[6:])))
+            velocity = torch.cat((root[0] + missing / self.mass, root[1], velocity[6:]))
         joint_vel = velocity[self._root :].t()
-        if turn is None:
+        if turn is None or quat is None:
             change = self.codec.encode(state, torch.cat((joint_pos, joint_vel), dim=-1))
         else:
             # From a root at the origin: differences of places far from it would be rounded.
-            home = torch.cat((torch.zeros_like(shift), state[:, at.root_pos.stop :]), dim=-1)
-            speeds = [out_of_frame(turn, part.t()) for part in (velocity[:3], velocity[3:6])]
-            change = self.codec.encode(home, torch.cat((shift, quat, joint_pos, *speeds, joint_vel), dim=-1))
+            home = torch.cat((torch.zeros_like(shift.t()), state[:, at.root_pos.stop :]), dim=-1)
+            speeds = out_of_axes(turn, velocity[:6].view(2, 3, -1)).flatten(0, 1).t()
+            change = self.codec.encode(home, torch.cat((shift.t(), quat, joint_pos, speeds, joint_vel), dim=-1))
         return change.reshape(*lead, -1)
 
 
@@ -144,9 +139,9 @@ def _along(table: Tensor, velocity: Tensor) -> Tensor:
     return (table * velocity.unsqueeze(1)).sum(0)
 
 
-def _into(turn: Tensor, vector: Tensor) -> Tensor:
-    """Vectors, shape (3, M), in the axes of rotation matrices, shape (3, 3, M)."""
-    return (turn * vector.unsqueeze(1)).sum(0)
+def _rotations(quat: Tensor) -> Tensor:
+    """Rotation matrices, shape (3, 3, M), of quaternions, shape (M, 4)."""
+    return rotation_matrix(quat).permute(1, 2, 0).contiguous()
 
 
 __all__ = ["Mechanics"]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from .frames import into_frame, rotation_matrix
+from .frames import rotation_matrix
 from .kinematics import ForwardKinematics
 from .spec import RobotSpec
 
@@ -36,6 +36,21 @@ class Frames(NamedTuple):
     """A point on the axis of each joint [m], shape (J, 3, M)."""
 
 
+class Motion(NamedTuple):
+    """How bodies move while the velocities of the robot stay as they are, each of shape (B, 3, M)."""
+
+    spin: Tensor
+    """Angular velocity [rad/s]."""
+    moving: Tensor
+    """Velocity of the body's point at :attr:`place` [m/s]."""
+    bend: Tensor
+    """Change of the angular velocity [rad/s^2]."""
+    pull: Tensor
+    """Acceleration of that point [m/s^2]."""
+    place: Tensor
+    """A point of the body [m]."""
+
+
 class Multibody(nn.Module):
     """The rigid bodies of one robot. Has no parameters."""
 
@@ -44,6 +59,7 @@ class Multibody(nn.Module):
     _carriers: Tensor
     _turning: Tensor
     _turns: Tensor
+    _pairs: Tensor
     _child: Tensor
     _axis: Tensor
     _origin: Tensor
@@ -80,6 +96,8 @@ class Multibody(nn.Module):
             carriers.append([*above, spec.joint_names.index(body.joint)] if body.joint is not None else above)
         self.depth = max(1, *map(len, carriers))
         """Largest number of joints that carry a body."""
+        self._slides = any(joint.kind == "prismatic" for joint in spec.joints)
+        pairs = [(joint, body) for body, row in enumerate(carriers) for joint in row]
         padded = [[*row, *[joints] * (self.depth - len(row))] for row in carriers]
         child = [next(i for i, body in enumerate(spec.bodies) if body.joint == name) for name in spec.joint_names]
         axis, origin = [], []
@@ -113,6 +131,7 @@ class Multibody(nn.Module):
             "_centre": torch.tensor([inertia.centre for inertia in inertias]).unsqueeze(-1),
             "_moment_root": torch.stack(roots).float().unsqueeze(-1),
             "_ease": torch.stack([torch.where(each > 0, 1.0 / each, 0.0) for each in moments]).float().unsqueeze(-1),
+            "_pairs": torch.tensor(pairs, dtype=torch.long).reshape(-1, 2).t(),
             "_rotor": torch.tensor([*[0.0] * self._root, *rotor]),
             "_home": home,
         }
@@ -120,18 +139,19 @@ class Multibody(nn.Module):
         for name, value in buffers.items():
             self.register_buffer(name, value.clone(), persistent=False)
 
-    def velocity(self, state: Tensor) -> Tensor:
+    def velocity(self, state: Tensor, turn: Tensor | None) -> Tensor:
         """Velocities of the robot, shape (dim, M).
 
         Args:
             state: States, shape (M, S).
+            turn: Rotation matrices of the root, shape (3, 3, M); None for a fixed base.
         """
         at = self.spec.state
-        if not self._root:
-            return state[:, at.joint_vel].t().contiguous()
-        turn = rotation_matrix(state[:, at.root_quat])
-        root = [into_frame(turn, state[:, where]) for where in (at.root_lin_vel, at.root_ang_vel)]
-        return torch.cat((*root, state[:, at.joint_vel]), -1).t().contiguous()
+        joints = state[:, at.joint_vel].t()
+        if turn is None:
+            return joints.contiguous()
+        root = [into_axes(turn, state[:, where].t()) for where in (at.root_lin_vel, at.root_ang_vel)]
+        return torch.cat((*root, joints))
 
     def frames(self, joint_pos: Tensor) -> Frames:
         """Bodies and axes for joint positions of shape (M, J)."""
@@ -178,40 +198,39 @@ class Multibody(nn.Module):
         axes = _of_carriers(frames.axes, carriers)
         turning = self._turning[carriers].unsqueeze(2)
         joints = self._by_joint(cross(axes, arms).where(turning, axes), carriers)
-        if not self._root:
-            return joints
-        count, batch = bodies.shape
-        eye = torch.eye(3, device=points.device, dtype=points.dtype)
-        linear = eye.view(3, 1, 3, 1).expand(3, count, 3, batch)
-        angular = torch.stack([cross(eye[axis].view(1, 3, 1), points) for axis in range(3)])
-        return torch.cat((linear, angular, joints))
+        return torch.cat((*self._of_root(points), joints)) if self._root else joints
 
     def rows(self, frames: Frames) -> Tensor:
         """Velocities of the bodies per velocity of the robot, in units in which energy is half their square: three of
         the centre of mass, then three about the axes of inertia. Shape (dim, B, 6, M).
         """
-        count, batch = len(self.spec.bodies), frames.bodies.shape[-1]
-        everybody = torch.arange(count, device=self._row.device).view(-1, 1).expand(count, batch)
-        linear = self._mass.sqrt() * self.jacobian(frames, everybody, self._centres(frames))
-        roots = self._roots(frames)
-        carriers = self._carriers[everybody].permute(2, 0, 1)
-        axes = _of_carriers(frames.axes, carriers) * self._turning[carriers].unsqueeze(2)
-        angular = self._by_joint((roots * axes.unsqueeze(2)).sum(3), carriers)
-        if self._root:
-            still = torch.zeros_like(linear[:3])
-            angular = torch.cat((still, roots.permute(2, 0, 1, 3), angular))
-        return torch.cat((linear, angular), dim=2)
+        joints, bodies = self._pairs
+        centres, roots, axes = self._centres(frames), self._roots(frames), frames.axes.index_select(0, joints)
+        leads = cross(axes, centres.index_select(0, bodies) - frames.origins.index_select(0, joints))
+        turns = (roots.index_select(0, bodies) * axes.unsqueeze(1)).sum(2)
+        if self._slides:
+            turning = self._turning[joints].view(-1, 1, 1)
+            leads, turns = leads.where(turning, axes), turns.masked_fill(~turning, 0.0)
+        mass = self._mass.sqrt()
+        pairs = torch.cat((mass.index_select(0, bodies) * leads, turns), dim=1)
+        count, batch = len(self.spec.bodies), centres.shape[-1]
+        table = pairs.new_zeros(len(self.spec.joints) * count, 6, batch).index_copy(0, joints * count + bodies, pairs)
+        table = table.view(-1, count, 6, batch)
+        if not self._root:
+            return table
+        linear, angular = self._of_root(centres)
+        linear = torch.cat((mass * linear, torch.zeros_like(linear)), dim=2)
+        angular = torch.cat((mass * angular, roots.permute(2, 0, 1, 3)), dim=2)
+        return torch.cat((linear, angular, table))
 
-    def mobility(self, frames: Frames, rows: Tensor | None = None) -> Tensor:
+    def mobility(self, rows: Tensor) -> Tensor:
         """Change of the robot's velocities per impulse on them: the inverse of its mass matrix, shape (M, dim, dim).
 
         Args:
-            frames: Where the bodies are.
-            rows: What :meth:`rows` says of them, if it is known already.
+            rows: What :meth:`rows` says.
         """
-        rows = self.rows(frames) if rows is None else rows
-        rows = rows.flatten(1, 2).permute(2, 1, 0).contiguous()
-        mass = rows.transpose(1, 2).contiguous() @ rows + torch.diag(self._rotor)
+        rows = rows.flatten(1, 2).permute(2, 0, 1).contiguous()
+        mass = rows @ rows.transpose(1, 2) + torch.diag(self._rotor)
         return torch.cholesky_inverse(torch.linalg.cholesky(mass))
 
     def momentum(self, rows: Tensor) -> Tensor:
@@ -222,32 +241,44 @@ class Multibody(nn.Module):
         """
         return (self._mass.sqrt() * rows[:, :, :3]).sum(1)
 
-    def load(self, frames: Frames, rows: Tensor, velocity: Tensor) -> Tensor:
+    def motion(self, frames: Frames, velocity: Tensor) -> Motion:
+        """How all bodies move, from the root outwards.
+
+        Args:
+            frames: Where the bodies are.
+            velocity: Velocities of the robot, shape (dim, M).
+        """
+        count, batch = len(self.spec.bodies), velocity.shape[1]
+        speeds, axes, origins = (self._led(x) for x in (velocity[self._root :].unsqueeze(1), frames.axes, frames.origins))
+        spin = (velocity[3:6] if self._root else velocity.new_zeros(3, batch)).expand(count, 3, batch)
+        moving = velocity[:3].expand_as(spin) if self._root else spin
+        pull = bend = place = torch.zeros_like(spin)
+        for speed, axis, origin, turns in zip(speeds, axes, origins, self._turns, strict=True):
+            rate, arm = axis * speed, origin - place
+            led, twist = cross(spin, arm), cross(spin, rate)
+            pull = pull + cross(bend, arm) + cross(spin, led)
+            moving = moving + led
+            if self._slides:
+                slide = rate.masked_fill(turns, 0.0)
+                pull, moving = pull + 2.0 * cross(spin, slide), moving + slide
+                rate, twist = rate - slide, twist.masked_fill(~turns, 0.0)
+            bend, spin, place = bend + twist, spin + rate, origin
+        return Motion(spin, moving, bend, pull, place)
+
+    def load(self, frames: Frames, rows: Tensor, motion: Motion) -> Tensor:
         """Forces that it would take to keep all velocities of the robot as they are, against what bodies do that are
         led around: those of Coriolis, centrifugal ones, gyroscopes. Shape (dim, M).
 
         Args:
             frames: Where the bodies are.
             rows: What :meth:`rows` says of them.
-            velocity: Velocities of the robot, shape (dim, M).
+            motion: What :meth:`motion` says of them.
         """
-        speeds, axes, origins = self._led_motion(frames, velocity)
-        spin = self._root_spin(velocity)
-        pull = bend = place = torch.zeros_like(spin)
-        # From the root outwards: how a body turns, how that changes, and how a point of it is accelerated.
-        for speed, axis, origin, turns in zip(speeds, axes, origins, self._turns, strict=True):
-            pull = pull + _led_around(spin, bend, origin - place)
-            rate = axis * speed
-            twist = cross(spin, rate)
-            pull = pull + 2.0 * twist.masked_fill(turns, 0.0)
-            bend = bend + twist.masked_fill(~turns, 0.0)
-            spin = spin + rate.masked_fill(~turns, 0.0)
-            place = origin
-        pull = pull + _led_around(spin, bend, self._centres(frames) - place)
-        roots = self._roots(frames)
+        spin, arm, roots = motion.spin, self._centres(frames) - motion.place, self._roots(frames)
+        pull = motion.pull + cross(motion.bend, arm) + cross(spin, cross(spin, arm))
         carried = (roots * (roots * spin.unsqueeze(1)).sum(2, keepdim=True)).sum(1)
-        about = (roots * bend.unsqueeze(1)).sum(2) + (roots * cross(spin, carried).unsqueeze(1)).sum(2) * self._ease
-        needed = torch.cat((self._mass.sqrt() * pull, about), dim=1)
+        about = torch.addcmul(motion.bend.unsqueeze(1), cross(spin, carried).unsqueeze(1), self._ease.unsqueeze(2))
+        needed = torch.cat((self._mass.sqrt() * pull, (roots * about).sum(2)), dim=1)
         return (rows * needed).sum((1, 2))
 
     def _centres(self, frames: Frames) -> Tensor:
@@ -258,36 +289,16 @@ class Multibody(nn.Module):
         """Axes of inertia of each body, each with the root of the moment about it, shape (B, axes, 3, M)."""
         return torch.stack([turned(frames.bodies, self._moment_root[:, :, axis]) for axis in range(3)], dim=1)
 
-    def speeds_of(self, frames: Frames, velocity: Tensor, bodies: Tensor, points: Tensor) -> Tensor:
-        """Velocities of points that bodies carry, shape (P, 3, M).
-
-        Args:
-            frames: Where the bodies are.
-            velocity: Velocities of the robot, shape (dim, M).
-            bodies: Numbers of the bodies, shape (P,), the same for all robots.
-            points: Where the points are [m], shape (P, 3, M).
+    def _of_root(self, points: Tensor) -> tuple[Tensor, Tensor]:
+        """Velocities of points, shape (P, 3, M), per linear and per angular velocity of the root, each of shape
+        (3, P, 3, M).
         """
-        speeds, axes, origins = self._led_motion(frames, velocity)
-        spin = self._root_spin(velocity)
-        moving = velocity[:3].unsqueeze(0) if self._root else torch.zeros_like(spin)
-        place = torch.zeros_like(spin)
-        for speed, axis, origin, turns in zip(speeds, axes, origins, self._turns, strict=True):
-            moving = moving + cross(spin, origin - place)
-            rate = axis * speed
-            moving = moving + rate.masked_fill(turns, 0.0)
-            spin = spin + rate.masked_fill(~turns, 0.0)
-            place = origin
-        moving, spin, place = (each.index_select(0, bodies) for each in (moving, spin, place))
-        return moving + cross(spin, points - place)
-
-    def _led_motion(self, frames: Frames, velocity: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Of the joints that carry each body, root first: speeds, axes and origins, shape (D, B, 1 or 3, M)."""
-        return self._led(velocity[self._root :].unsqueeze(1)), self._led(frames.axes), self._led(frames.origins)
-
-    def _root_spin(self, velocity: Tensor) -> Tensor:
-        """Angular velocity of the root, for all bodies, shape (B, 3, M)."""
-        count, batch = len(self.spec.bodies), velocity.shape[1]
-        return (velocity[3:6] if self._root else velocity.new_zeros(3, batch)).expand(count, 3, batch)
+        eye = torch.eye(3, device=points.device, dtype=points.dtype)
+        x, y, z = points.unbind(1)
+        u, v, w = (-points).unbind(1)
+        none = torch.zeros_like(x)
+        angular = torch.stack((none, w, y, z, none, u, v, x, none)).unflatten(0, (3, 3)).transpose(1, 2)
+        return eye.view(3, 1, 3, 1).expand(3, len(points), 3, points.shape[2]), angular
 
     def _led(self, of_joints: Tensor) -> Tensor:
         """What belongs to the joints that carry each body, root first, shape (J, K, M) to (D, B, K, M)."""
@@ -307,16 +318,21 @@ def turned(bodies: Tensor, vectors: Tensor) -> Tensor:
     return torch.addcmul(found, bodies[:, :, 2], vectors[:, 2:3])
 
 
+def into_axes(turn: Tensor, vector: Tensor) -> Tensor:
+    """Vectors, shape (..., 3, M), in the axes of rotation matrices, shape (3, 3, M)."""
+    return (turn * vector.unsqueeze(-2)).sum(-3)
+
+
+def out_of_axes(turn: Tensor, vector: Tensor) -> Tensor:
+    """Vectors, shape (..., 3, M), in the axes of rotation matrices, shape (3, 3, M), in the outer ones."""
+    return (turn * vector.unsqueeze(-3)).sum(-2)
+
+
 def cross(a: Tensor, b: Tensor) -> Tensor:
     """Vector products of tensors with the vector in the last but one dimension."""
     ax, ay, az = a.unbind(-2)
     bx, by, bz = b.unbind(-2)
     return torch.stack((ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx), dim=-2)
-
-
-def _led_around(spin: Tensor, bend: Tensor, arm: Tensor) -> Tensor:
-    """Acceleration of the end of an arm beside that of its beginning, in a body that turns."""
-    return cross(bend, arm) + cross(spin, cross(spin, arm))
 
 
 def _of_carriers(of_joints: Tensor, carriers: Tensor) -> Tensor:
@@ -327,4 +343,4 @@ def _of_carriers(of_joints: Tensor, carriers: Tensor) -> Tensor:
     return padded.gather(0, rows).view(depth, count, 3, batch)
 
 
-__all__ = ["LATE", "Frames", "Multibody", "cross", "turned"]
+__all__ = ["LATE", "Frames", "Motion", "Multibody", "cross", "into_axes", "out_of_axes", "turned"]
