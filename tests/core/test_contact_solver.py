@@ -109,7 +109,9 @@ def test_impulses_never_pull(seed: int, size: float):
     spec = ball()
     state = random_state(spec, 8, seed)
     state[:, 2] = 0.5 + 0.02 * torch.randn(8, generator=torch.Generator().manual_seed(seed))
-    given_ = (solve(mechanics_of(spec, size), state) - solve(mechanics_of(spec, cfg=None), state))[:, spec.state.root_lin_vel]
+    given_ = (solve(mechanics_of(spec, size), state) - solve(mechanics_of(spec, cfg=None), state))[
+        :, spec.state.root_lin_vel
+    ]
     assert (given_[:, 2] >= -1e-5).all()
     assert (given_[:, :2].norm(dim=-1) <= 60.0 * given_[:, 2].clamp(min=0.0) + 1e-4).all()
 

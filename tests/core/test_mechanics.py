@@ -55,7 +55,9 @@ def momenta(spec: RobotSpec, state: torch.Tensor) -> tuple[torch.Tensor, torch.T
     rows, velocity = bodies.rows(frames), bodies.velocity(state, turn)
     moving = (rows * velocity.view(-1, 1, 1, len(state))).sum(0)
     energy = 0.5 * moving.square().sum((0, 1))
-    root_mass = torch.tensor([body.inertia.mass for body in spec.bodies if body.inertia is not None], dtype=torch.double)
+    root_mass = torch.tensor(
+        [body.inertia.mass for body in spec.bodies if body.inertia is not None], dtype=torch.double
+    )
     push = root_mass.sqrt().view(-1, 1, 1) * moving[:, :3]
     roots, centres = bodies._roots(frames), bodies._centres(frames)
     spin = (roots * moving[:, 3:].unsqueeze(2)).sum(1)

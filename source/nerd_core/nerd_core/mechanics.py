@@ -3,10 +3,10 @@
 
 """One control step of a robot by the laws of mechanics, with contacts and stops by rules that are learned.
 
-Newton and Euler say what efforts, gravity and the robot's own motion do to rigid bodies: nothing of that is learned. The
-rest is how PhysX takes a physics step: accelerations of its beginning, forces in a ramp, drives that resist within it, a
-solver of contacts and stops (:mod:`nerd_core.contact_solver`), and a root whose velocity is set at the end so that no
-momentum is lost. Friction in joints and whatever else a simulator knows are left to a network.
+Newton and Euler say what efforts, gravity and the robot's own motion do to rigid bodies: nothing of that is learned.
+The rest is how PhysX takes a physics step: accelerations of its beginning, forces in a ramp, drives that resist within
+it, a solver of contacts and stops (:mod:`nerd_core.contact_solver`), and a root whose velocity is set at the end so
+that no momentum is lost. Friction in joints and whatever else a simulator knows are left to a network.
 """
 
 from __future__ import annotations
@@ -115,8 +115,9 @@ class Mechanics(nn.Module):
             quat, into = quat_normalize(quat_mul(quat, turning)), _rotations(turning)
             turn = (turn.unsqueeze(2) * into).sum(1)
             root = into_axes(into, velocity[:6].view(2, 3, -1))
-            missing = into_axes(into, kept) - _along(bodies.momentum(rows), torch.cat((root.flatten(0, 1), velocity[6:])))
-            velocity = torch.cat((root[0] + missing / self.mass, root[1], velocity[6:]))
+            velocity = torch.cat((root.flatten(0, 1), velocity[6:]))
+            missing = into_axes(into, kept) - _along(bodies.momentum(rows), velocity)
+            velocity = torch.cat((velocity[:3] + missing / self.mass, velocity[3:]))
         joint_vel = velocity[self._root :].t()
         if turn is None or quat is None:
             change = self.codec.encode(state, torch.cat((joint_pos, joint_vel), dim=-1))

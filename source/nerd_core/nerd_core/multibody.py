@@ -19,7 +19,6 @@ from .frames import rotation_matrix
 from .kinematics import ForwardKinematics
 from .spec import RobotSpec
 
-
 LATE = 0.625
 """Share of a change of velocity that acts in the mean over a physics step: PhysX adds forces in each of four position
 iterations, so that velocities rise in a ramp of four stairs."""
@@ -249,7 +248,8 @@ class Multibody(nn.Module):
             velocity: Velocities of the robot, shape (dim, M).
         """
         count, batch = len(self.spec.bodies), velocity.shape[1]
-        speeds, axes, origins = (self._led(x) for x in (velocity[self._root :].unsqueeze(1), frames.axes, frames.origins))
+        joint_vel = velocity[self._root :].unsqueeze(1)
+        speeds, axes, origins = (self._led(each) for each in (joint_vel, frames.axes, frames.origins))
         spin = (velocity[3:6] if self._root else velocity.new_zeros(3, batch)).expand(count, 3, batch)
         moving = velocity[:3].expand_as(spin) if self._root else spin
         pull = bend = place = torch.zeros_like(spin)

@@ -21,8 +21,17 @@ from .equivalent_views import EquivalentViews
 from .falling import FreeFall
 from .frames import ChangeCfg, ChangeCodec, out_of_frame, rotation_matrix
 from .grounds import Ground
-from .models import Cache, MlpCfg, NoNetworkCfg, Past, RecurrentCfg, ResidualMlpCfg, TransformerCfg, build_model
 from .mechanics import Mechanics
+from .models import (
+    Cache,
+    MlpCfg,
+    NoNetworkCfg,
+    Past,
+    RecurrentCfg,
+    ResidualMlpCfg,
+    TransformerCfg,
+    build_model,
+)
 from .normalisation import Normaliser
 from .spec import RobotSpec
 from .tokens import TokenCfg, Tokenizer
@@ -54,7 +63,9 @@ class FreeMotionCfg:
 class PredictorCfg:
     """What a predictor is made of."""
 
-    model: TransformerCfg | MlpCfg | RecurrentCfg | ResidualMlpCfg | NoNetworkCfg = field(default_factory=TransformerCfg)
+    model: TransformerCfg | MlpCfg | RecurrentCfg | ResidualMlpCfg | NoNetworkCfg = field(
+        default_factory=TransformerCfg
+    )
     """The network."""
     token: TokenCfg = field(default_factory=TokenCfg)
     """What the network sees."""

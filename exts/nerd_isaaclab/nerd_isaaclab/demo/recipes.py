@@ -176,8 +176,8 @@ CARTPOLE_FREE_NETWORK = (
 """Network of the Cartpole's motion between its stops, which neither sees stops nor where on the rail it is."""
 CARTPOLE_NETWORK = ("--token.symmetric", "--model.width", "96", "--model.hidden", "128", "--model.kinks", "96")
 """Network of what the stops of the Cartpole add."""
-SOLVER_FIRST = ("--solver.substeps", "8", "--parts", "solver", "--optimiser.lr", "1e-2")
-"""A solver of contacts and stops, which learns alone."""
+RULES = ("--preset", "rules")
+"""Mechanics, of which only the rules of contacts and stops are learned."""
 RESTS_ANT = (*FALLS, "--visited-steps", "400")
 """Three steps from where the model leads without effort: robots that should come to rest. More would tell little: after
 three steps the solver has them where it would have led them itself."""
@@ -193,8 +193,6 @@ for speed without bounds, in which a fall costs much."""
 
 SHORT_LOOKS = ("--trajectories", "64", "--horizons", "10", "100")
 """Validations that are cheap: a solver's roll-outs are slow."""
-PRECISE_ANT = ("--regime-power", "1.0", "--pace", "0.3")
-"""Training of an Ant whose slow motion counts as much as its fast."""
 
 
 def _at_stops(transitions: int, steps: int, seed: int, *ranges: str) -> Collection:
@@ -290,67 +288,35 @@ REPRODUCE = {
         title="Cartpole, precise",
         stages=(
             Stage(
-                (
-                    Collection(CARTPOLE, 2_000_000, steps=10, num_envs=1024, workers=1, seed=91, options=FREE_CARTPOLE),
-                    Collection(CARTPOLE, 1_000_000, 80, num_envs=1024, workers=1, seed=92, options=FALLS),
-                ),
-                Training(minutes=40.0, options=(*CARTPOLE_FREE_NETWORK, "--batch", "4096", "--pace", "1.0")),
-                in_the_air=True,
-            ),
-            Stage(
                 CARTPOLE_AT_STOPS,
-                Training(
-                    minutes=10.0,
-                    options=(*CARTPOLE_NETWORK, *SOLVER_FIRST, "--solver.anew", "--token.no-contacts"),
-                ),
+                Training(minutes=9.0, options=(*RULES, "--solver.hidden", "32", "--batch", "2048")),
             ),
         ),
         evaluations=(Evaluation(CARTPOLE), Evaluation(CARTPOLE, "driven")),
-        policies=(),
+        policies=(Policy(CARTPOLE, iterations=200, seeds=(0, 1, 2), physx_seeds=(0,)),),
     ),
     "ant-precise": Recipe(
         robot="ant-precise",
         title="Ant, precise",
         stages=(
-            Stage(ANT_IN_THE_AIR, Training(minutes=None, options=ANT_AIR_NETWORK), in_the_air=True),
             Stage(
                 (
-                    Collection(ANT_RUN, transitions=1_000_000, steps=150, num_envs=256, workers=1, seed=31),
+                    Collection(ANT_RUN, transitions=1_000_000, steps=150, num_envs=256, seed=31),
                     *ANT_ON_THE_GROUND,
                 ),
-                Training(
-                    minutes=6.5,
-                    options=(
-                        *ANT_NETWORK,
-                        *SOLVER_FIRST,
-                        *PRECISE_ANT,
-                        *("--batch", "1024", "--statistics", "50000", *SHORT_LOOKS),
-                    ),
-                ),
-            ),
-            Stage(
-                (),
-                Training(
-                    minutes=23.0,
-                    options=(
-                        *("--parts", "network", "--remember", "600000", "--optimiser.lr", "3e-3", *PRECISE_ANT),
-                        *SHORT_LOOKS,
-                    ),
-                ),
-            ),
-            Stage(
-                (),
-                Training(
-                    minutes=22.0,
-                    options=(
-                        *("--parts", "all", "--optimiser.lr", "2e-3", "--batch", "1024", *PRECISE_ANT),
-                        *SHORT_LOOKS,
-                    ),
-                ),
+                Training(minutes=20.0, options=(*RULES, *SHORT_LOOKS)),
             ),
         ),
-        evaluations=(Evaluation(ANT_RUN, steps=500), Evaluation(ANT_RUN, "driven", steps=500)),
-        policies=(),
+        evaluations=(
+            Evaluation(ANT_RUN, steps=500),
+            Evaluation(ANT_RUN, steps=500, seed=777),
+            Evaluation(ANT_RUN, "driven", steps=500),
+        ),
+        policies=(
+            Policy(ANT_RUN, iterations=200, seeds=(0, 1, 2), physx_seeds=(0,), seconds=400.0),
+            Policy(ANT_SPIN, iterations=200, seeds=(0, 1, 2), seconds=400.0),
+            Policy(ANT_SPIN_TRACK, iterations=200, seeds=(0, 1, 2), seconds=400.0),
+        ),
     ),
     "ant": Recipe(
         robot="ant",
@@ -406,6 +372,7 @@ def smoke(recipe: Recipe) -> Recipe:
     # The rate is small, because twenty updates at a full one lead anywhere, and roll-outs off to infinity.
     tiny = ("--updates", "20", "--batch", "64", "--validations", "1", "--optimiser.lr", "1e-4")
     narrow = ("--model.width", "16", "--model.hidden", "16")
+    few = ("--solver.hidden", "4")
     new = {number for number in range(len(recipe.stages)) if number == 0 or recipe.stages[number - 1].in_the_air}
     stages = [
         replace(
@@ -423,7 +390,12 @@ def smoke(recipe: Recipe) -> Recipe:
                 for item in stage.collections
             ),
             training=Training(
-                minutes=None, options=(*stage.training.options, *(narrow if number in new else ()), *tiny)
+                minutes=None,
+                options=(
+                    *stage.training.options,
+                    *((few if "rules" in stage.training.options else narrow) if number in new else ()),
+                    *tiny,
+                ),
             ),
         )
         for number, stage in enumerate(recipe.stages)
