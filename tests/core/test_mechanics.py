@@ -14,7 +14,7 @@ from nerd_core import checkpoint
 from nerd_core.contact_solver import ContactSolverCfg
 from nerd_core.frames import ChangeCodec, out_of_frame, rotation_matrix
 from nerd_core.grounds import PlaneGround
-from nerd_core.mechanics import Mechanics
+from nerd_core.mechanics import Mechanics, exact_products
 from nerd_core.models import NoNetworkCfg, ResidualMlpCfg
 from nerd_core.multibody import Multibody
 from nerd_core.predictor import FreeMotionCfg, Predictor, PredictorCfg
@@ -165,3 +165,17 @@ def test_without_a_network_there_is_a_solver():
             variance_head=True,
             token=TokenCfg(symmetric=True),
         )
+
+
+def test_products_are_exact_on_a_gpu():
+    """What others allow products of matrices on a GPU to round is forbidden inside, and allowed again behind."""
+    before = torch.backends.cuda.matmul.allow_tf32
+    try:
+        torch.backends.cuda.matmul.allow_tf32 = True
+        with exact_products(torch.device("cuda")):
+            assert not torch.backends.cuda.matmul.allow_tf32
+        assert torch.backends.cuda.matmul.allow_tf32
+        with exact_products(torch.device("cpu")):
+            assert torch.backends.cuda.matmul.allow_tf32
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before

@@ -241,7 +241,7 @@ class ContactSolver(nn.Module):
         return turned(carrying, self._points) + carrying[:, :, 3]
 
     def touches(
-        self, frames: Frames, motion: Motion, surfaces: Surfaces, turn: Tensor | None, shift: Tensor
+        self, frames: Frames, motion: Motion, surfaces: Surfaces, turn: Tensor | None, shift: Tensor | None
     ) -> Constraints:
         """The slots that come nearest to the ground in a physics step.
 
@@ -250,11 +250,11 @@ class ContactSolver(nn.Module):
             motion: How they move.
             surfaces: What :meth:`surfaces` said when the control step began.
             turn: Rotation matrices of the root, shape (3, 3, M); None for a fixed base.
-            shift: How far the root has come since, environment axes [m], shape (3, M).
+            shift: How far the root has come since, environment axes [m], shape (3, M); None for a fixed base.
         """
         bodies, count = self.bodies, self._touching
         centres, height, normal = self._centres(frames), surfaces.height, surfaces.normal
-        if turn is not None:
+        if turn is not None and shift is not None:
             height, normal = height - (normal * shift).sum(1), into_axes(turn, normal)
         gap = (centres * normal).sum(1) - height
         spin, moving, place = (

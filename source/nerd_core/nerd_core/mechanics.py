@@ -11,7 +11,9 @@ that no momentum is lost. Friction in joints and whatever else a simulator knows
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -74,59 +76,97 @@ class Mechanics(nn.Module):
         Returns:
             Shape (..., D).
         """
+        with exact_products(state.device):
+            return self._advance(state, control, contacts)
+
+    def _advance(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> Tensor:
+        """What :meth:`forward` says."""
         lead, at, bodies, dt = state.shape[:-1], self.spec.state, self.bodies, self.spec.physics_dt
         state = state.reshape(-1, at.dim)
         effort = self._efforts @ control.reshape(len(state), -1).t()
-        quat = state[:, at.root_quat] if self._root else None
-        turn = None if quat is None else _rotations(quat)
+        root = _Root.at_home(state[:, at.root_quat]) if self._root else None
+        turn, shift = (None, None) if root is None else (root.turn, root.shift)
         joint_pos, velocity = state[:, at.joint_pos], bodies.velocity(state, turn)
-        shift = torch.zeros_like(velocity[:3])
         frames = bodies.frames(joint_pos)
         rows = bodies.rows(frames)
         surfaces = None
         if self.solver is not None:
             surfaces = self.solver.surfaces(frames, turn, None if contacts is None else contacts.reshape(-1))
-        for part in range(self.spec.decimation):
+        for _ in range(self.spec.decimation):
             pull = self._gravity if turn is None else into_axes(turn, self._gravity)
             momentum, mobility = bodies.momentum(rows), bodies.mobility(rows)
             motion = bodies.motion(frames, velocity)
             force = effort - self._damping * velocity + (momentum * pull).sum(1)
             ramp, jump = _applied(mobility, dt * force, -dt * bodies.load(frames, rows, motion))
-            # What the robot's own motion does acts at once, forces in a ramp.
+            # What the robot's own motion does acts at once, forces in a ramp. The root is carried along in a ramp by all.
             gained, moved = ramp + jump, dt * (velocity + torch.add(jump, ramp, alpha=LATE))
-            if self._root:
+            if root is not None:
                 moved = torch.cat((dt * torch.add(velocity[:3], gained[:3], alpha=LATE), moved[3:]))
             pushed = velocity
             if self.solver is not None:
                 below = None if surfaces is None else self.solver.touches(frames, motion, surfaces, turn, shift)
                 mended, further = self.solver(velocity + jump, ramp, mobility, joint_pos, below)
                 gained, moved, pushed = gained + mended, moved + further, velocity + mended
-            joint_pos = joint_pos + moved[self._root :].t()
-            velocity = velocity + gained
-            if turn is None and part + 1 == self.spec.decimation:
-                break
+            joint_pos, velocity = joint_pos + moved[self._root :].t(), velocity + gained
             frames = bodies.frames(joint_pos)
             rows = bodies.rows(frames)
-            if turn is None or quat is None:
-                continue
-            kept = _along(momentum, pushed) + dt * self.mass * pull
-            shift = shift + out_of_axes(turn, moved[:3])
-            turning = quat_from_rotvec(moved[3:6].t())
-            quat, into = quat_normalize(quat_mul(quat, turning)), _rotations(turning)
-            turn = (turn.unsqueeze(2) * into).sum(1)
-            root = into_axes(into, velocity[:6].view(2, 3, -1))
-            velocity = torch.cat((root.flatten(0, 1), velocity[6:]))
-            missing = into_axes(into, kept) - _along(bodies.momentum(rows), velocity)
-            velocity = torch.cat((velocity[:3] + missing / self.mass, velocity[3:]))
+            if root is not None:
+                kept = _along(momentum, pushed) + dt * self.mass * pull
+                root, turning = root.moved(moved)
+                turn, shift = root.turn, root.shift
+                velocity = torch.cat((into_axes(turning, velocity[:6].view(2, 3, -1)).flatten(0, 1), velocity[6:]))
+                missing = into_axes(turning, kept) - _along(bodies.momentum(rows), velocity)
+                velocity = torch.cat((velocity[:3] + missing / self.mass, velocity[3:]))
         joint_vel = velocity[self._root :].t()
-        if turn is None or quat is None:
-            change = self.codec.encode(state, torch.cat((joint_pos, joint_vel), dim=-1))
-        else:
-            # From a root at the origin: differences of places far from it would be rounded.
-            home = torch.cat((torch.zeros_like(shift.t()), state[:, at.root_pos.stop :]), dim=-1)
-            speeds = out_of_axes(turn, velocity[:6].view(2, 3, -1)).flatten(0, 1).t()
-            change = self.codec.encode(home, torch.cat((shift.t(), quat, joint_pos, speeds, joint_vel), dim=-1))
-        return change.reshape(*lead, -1)
+        if root is None:
+            return self.codec.encode(state, torch.cat((joint_pos, joint_vel), dim=-1)).reshape(*lead, -1)
+        # From a root at the origin: differences of places far from it would be rounded.
+        home = torch.cat((torch.zeros_like(root.shift.t()), state[:, at.root_pos.stop :]), dim=-1)
+        speeds = out_of_axes(root.turn, velocity[:6].view(2, 3, -1)).flatten(0, 1).t()
+        ended = torch.cat((root.shift.t(), root.quat, joint_pos, speeds, joint_vel), dim=-1)
+        return self.codec.encode(home, ended).reshape(*lead, -1)
+
+
+class _Root(NamedTuple):
+    """Where the root of a floating robot is, from where it began."""
+
+    quat: Tensor
+    """Orientation, shape (M, 4)."""
+    turn: Tensor
+    """The same as rotation matrices, shape (3, 3, M)."""
+    shift: Tensor
+    """How far it has come, environment axes [m], shape (3, M)."""
+
+    @classmethod
+    def at_home(cls, quat: Tensor) -> _Root:
+        """The root at the beginning."""
+        turn = _rotations(quat)
+        return cls(quat, turn, torch.zeros_like(turn[0]))
+
+    def moved(self, moved: Tensor) -> tuple[_Root, Tensor]:
+        """The root after it has moved and turned by the first six rows, in its own axes, shape (dim, M), and its new
+        axes in the old ones, shape (3, 3, M).
+        """
+        turning = quat_from_rotvec(moved[3:6].t())
+        quat, into = quat_normalize(quat_mul(self.quat, turning)), _rotations(turning)
+        return _Root(quat, (self.turn.unsqueeze(2) * into).sum(1), self.shift + out_of_axes(self.turn, moved[:3])), into
+
+
+def exact_products(device: torch.device) -> AbstractContextManager[None]:
+    """Within it, products of matrices on a GPU are not rounded to ten bits, as Isaac Lab's trainers have it: a mass
+    matrix that is a thousandth off holds no foot. Nothing to do on a CPU.
+    """
+    return _without_tf32() if device.type == "cuda" else nullcontext()
+
+
+@contextmanager
+def _without_tf32() -> Iterator[None]:
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = False
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
 
 
 def _applied(matrix: Tensor, *vectors: Tensor) -> Sequence[Tensor]:
@@ -145,4 +185,4 @@ def _rotations(quat: Tensor) -> Tensor:
     return rotation_matrix(quat).permute(1, 2, 0).contiguous()
 
 
-__all__ = ["Mechanics"]
+__all__ = ["Mechanics", "exact_products"]
