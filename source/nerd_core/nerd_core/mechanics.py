@@ -98,7 +98,7 @@ class Mechanics(nn.Module):
             motion = bodies.motion(frames, velocity)
             force = effort - self._damping * velocity + (momentum * pull).sum(1)
             ramp, jump = _applied(mobility, dt * force, -dt * bodies.load(frames, rows, motion))
-            # What the robot's own motion does acts at once, forces in a ramp. The root is carried along in a ramp by all.
+            # What the robot's own motion does acts at once, forces in a ramp; the root is carried in a ramp by both.
             gained, moved = ramp + jump, dt * (velocity + torch.add(jump, ramp, alpha=LATE))
             if root is not None:
                 moved = torch.cat((dt * torch.add(velocity[:3], gained[:3], alpha=LATE), moved[3:]))
