@@ -48,8 +48,8 @@ def write_card(results: Mapping[str, Any]) -> str:
     parts = [
         f"# {results['title']}",
         _summary(results),
-        f"A network of the kind `{model['network']}` with {model['parameters']:,} parameters that predicts the state "
-        f"of the robot one control step ({model['control_dt']:.4g} s) ahead. Robot specification `{model['spec']}`.",
+        f"{_kind(model)} that predicts the state of the robot one control step ({model['control_dt']:.4g} s) ahead. Robot "
+        f"specification `{model['spec']}`.",
         "## Made by",
         "```bash\n" + "\n".join(_made_by(results)) + "\n```",
         *(_evaluation(evaluation) for evaluation in results["evaluations"]),
@@ -62,6 +62,13 @@ def write_card(results: Mapping[str, Any]) -> str:
         + f"; seeds: {', '.join(f'{name} {seed}' for name, seed in origin['seeds'].items())}; {origin['finished']}.",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _kind(model: Mapping[str, Any]) -> str:
+    """What the model is, as the beginning of a sentence."""
+    if model["network"] == "none":
+        return f"Mechanics with {model['parameters']:,} learned weights, which are rules of contacts and stops, no network,"
+    return f"A network of the kind `{model['network']}` with {model['parameters']:,} parameters"
 
 
 def _summary(results: Mapping[str, Any]) -> str:

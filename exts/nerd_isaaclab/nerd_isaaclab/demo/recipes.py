@@ -289,7 +289,7 @@ REPRODUCE = {
         stages=(
             Stage(
                 CARTPOLE_AT_STOPS,
-                Training(minutes=9.0, options=(*RULES, "--solver.hidden", "32", "--batch", "2048")),
+                Training(minutes=8.0, options=(*RULES, "--solver.sweeps", "1", "--batch", "2048")),
             ),
         ),
         evaluations=(Evaluation(CARTPOLE), Evaluation(CARTPOLE, "driven")),

@@ -96,7 +96,12 @@ def _head(results: Mapping[str, Any]) -> str:
     minutes = sum(each["results"].get("validation", {}).get("minutes", 0.0) for each in results["trainings"])
     if minutes:
         tiles.append((f"{minutes:.1f} min", "training of the model"))
-    tiles.append((f"{model['parameters']:,}", f"parameters ({model['network']})"))
+    tiles.append(
+        (
+            f"{model['parameters']:,}",
+            "weights of rules, no network" if model["network"] == "none" else f"parameters ({model['network']})",
+        )
+    )
     made = ""
     if results["collections"]:
         seen = sum(item["report"]["transitions"] for item in results["collections"])
