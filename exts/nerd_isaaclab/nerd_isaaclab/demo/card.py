@@ -48,8 +48,8 @@ def write_card(results: Mapping[str, Any]) -> str:
     parts = [
         f"# {results['title']}",
         _summary(results),
-        f"{_kind(model)} that predicts the state of the robot one control step ({model['control_dt']:.4g} s) ahead. Robot "
-        f"specification `{model['spec']}`.",
+        f"{_kind(model)} that predicts the state of the robot one control step ({model['control_dt']:.4g} s) ahead. "
+        f"Robot specification `{model['spec']}`.",
         "## Made by",
         "```bash\n" + "\n".join(_made_by(results)) + "\n```",
         *(_evaluation(evaluation) for evaluation in results["evaluations"]),
@@ -67,7 +67,7 @@ def write_card(results: Mapping[str, Any]) -> str:
 def _kind(model: Mapping[str, Any]) -> str:
     """What the model is, as the beginning of a sentence."""
     if model["network"] == "none":
-        return f"Mechanics with {model['parameters']:,} learned weights, which are rules of contacts and stops, no network,"
+        return f"Mechanics with rules of contacts and stops that are learned ({model['parameters']:,} weights), no network,"
     return f"A network of the kind `{model['network']}` with {model['parameters']:,} parameters"
 
 
