@@ -67,7 +67,7 @@ def write_card(results: Mapping[str, Any]) -> str:
 def _kind(model: Mapping[str, Any]) -> str:
     """What the model is, as the beginning of a sentence."""
     if model["network"] == "none":
-        return f"Mechanics with rules of contacts and stops that are learned ({model['parameters']:,} weights), no network,"
+        return f"Mechanics with learned rules of contacts and stops ({model['parameters']:,} weights), no network,"
     return f"A network of the kind `{model['network']}` with {model['parameters']:,} parameters"
 
 
