@@ -178,8 +178,6 @@ CARTPOLE_NETWORK = ("--token.symmetric", "--model.width", "96", "--model.hidden"
 """Network of what the stops of the Cartpole add."""
 RULES = ("--preset", "rules")
 """Mechanics, of which only the rules of contacts and stops are learned."""
-AT_FULL_SPEED = ("--batch", "1024", "--regime-power", "1.0", "--pace", "1.0", "--optimiser.lr", "5e-3")
-"""Rules that go on learning when policies are among the data: fast motion counts as well."""
 RESTS_ANT = (*FALLS, "--visited-steps", "400")
 """Three steps from where the model leads without effort: robots that should come to rest. More would tell little: after
 three steps the solver has them where it would have led them itself."""
@@ -209,13 +207,6 @@ def _visits(seed: int) -> tuple[Collection, Collection]:
         Collection(ANT_RUN, 900_000, 3, num_envs=2048, workers=1, seed=seed, visited=True, options=RESTS_ANT),
         Collection(ANT_RUN, 400_000, 3, num_envs=2048, workers=1, seed=seed + 1, visited=True, options=VISITS_ANT),
     )
-
-
-def _runs(task: str, seed: int) -> Collection:
-    """What a policy trained in the model does in the solver: whole runs with noise."""
-    policy = Policy(task, iterations=200, seconds=400.0)
-    noise = ("--policy-noise", "0.5")
-    return Collection(task, 300_000, steps=300, num_envs=256, workers=1, seed=seed, practised=policy, options=noise)
 
 
 def _practice(task: str, seed: int) -> tuple[Collection, Collection]:
@@ -318,17 +309,9 @@ REPRODUCE = {
                 ),
                 Training(minutes=None, options=(*RULES, *SHORT_LOOKS, "--updates", "7000")),
             ),
-            Stage(
-                (_runs(ANT_RUN, 201), _runs(ANT_SPIN, 202)),
-                Training(minutes=None, options=(*AT_FULL_SPEED, *SHORT_LOOKS, "--updates", "2500")),
-            ),
         ),
         evaluations=(Evaluation(ANT_RUN, steps=500), Evaluation(ANT_RUN, "driven", steps=500)),
-        policies=(
-            Policy(ANT_RUN, iterations=200, seeds=(0, 1, 2), physx_seeds=(0,), seconds=400.0),
-            Policy(ANT_SPIN, iterations=200, seeds=(0, 1, 2), seconds=400.0),
-            Policy(ANT_SPIN_TRACK, iterations=200, seeds=(0, 1, 2), seconds=400.0),
-        ),
+        policies=(),
     ),
     "ant": Recipe(
         robot="ant",
