@@ -180,6 +180,13 @@ def test_gradients_reach_the_rules_and_the_state():
         assert bool(tensor.grad.any())
 
 
+@pytest.mark.parametrize("scales", [(), (0.0,), (-1.0, 0.5), (float("inf"),)])
+def test_scales_are_velocities(scales: tuple[float, ...]):
+    """Scales that no velocity can have are refused, and named."""
+    with pytest.raises(ValueError, match="got the scales"):
+        ContactSolverCfg(substeps=4, scales=scales)
+
+
 def test_outer_slots_leave_out_what_is_inside_another():
     """Of the Ant's 25 slots the four ends of capsules in the middle of its ball can touch nothing."""
     spec = ant()

@@ -28,9 +28,6 @@ from .multibody import Frames, Motion, Multibody, cross, into_axes, out_of_axes,
 from .spec import RobotSpec
 from .stops import Stops
 
-SCALES = (0.02, 0.5)
-"""Velocities [m/s or rad/s] at which the features of the rules begin to saturate."""
-
 STRONGEST = 4.0
 """Largest logarithm by which a rule departs from its untrained strength."""
 
@@ -65,23 +62,30 @@ class ContactSolverCfg:
     """Features of the rules' network."""
     slots: int = 8
     """Most slots that are looked at, those that come nearest to the ground."""
+    scales: tuple[float, ...] = (0.02, 0.5)
+    """Velocities [m/s or rad/s] at which the features of the rules begin to saturate: rules tell apart what is of the
+    size of one of them."""
 
     def __post_init__(self):
         if self.substeps < 0 or min(self.sweeps, self.hidden, self.slots) < 1:
             raise ValueError(f"got {self}, expected substeps >= 0 and the others >= 1")
+        if not self.scales or not all(0.0 < scale < math.inf for scale in self.scales):
+            raise ValueError(f"got the scales {self.scales}, expected some positive finite velocities")
 
 
 class Rules(nn.Module):
     """A small network from features of one contact or stop to the strengths of its answers."""
 
-    def __init__(self, hidden: int):
+    def __init__(self, hidden: int, scales: tuple[float, ...]):
         """Makes the weights; all answers begin at zero.
 
         Args:
             hidden: Hidden features.
+            scales: Where features begin to saturate.
         """
         super().__init__()
-        self.inner = nn.Linear(SEEN * len(SCALES) + TRAITS, hidden)
+        self.scales = scales
+        self.inner = nn.Linear(SEEN * len(scales) + TRAITS, hidden)
         self.outer = nn.Linear(hidden, ANSWERS)
         nn.init.zeros_(self.outer.weight)
         nn.init.zeros_(self.outer.bias)
@@ -94,7 +98,7 @@ class Rules(nn.Module):
             traits: Further features, of size one, shape (:data:`TRAITS`, P, M).
         """
         squares = seen.square()
-        parts = [seen * (squares + scale * scale).rsqrt() for scale in SCALES]
+        parts = [seen * (squares + scale * scale).rsqrt() for scale in self.scales]
         x = torch.cat((*parts, traits)).flatten(1)
         x = torch.addmm(self.inner.bias.unsqueeze(-1), self.inner.weight, x).relu()
         x = torch.addmm(self.outer.bias.unsqueeze(-1), self.outer.weight, x)
@@ -155,7 +159,7 @@ class ContactSolver(nn.Module):
         for name, value in buffers.items():
             self.register_buffer(name, value, persistent=False)
         self.register_buffer("_usual", self._usual_ease(), persistent=False)
-        self.rules = nn.ModuleList(Rules(cfg.hidden) for _ in range(cfg.substeps * cfg.sweeps))
+        self.rules = nn.ModuleList(Rules(cfg.hidden, cfg.scales) for _ in range(cfg.substeps * cfg.sweeps))
 
     def surfaces(self, frames: Frames, turn: Tensor | None, contacts: Contacts | None) -> Surfaces | None:
         """The ground below all slots at the beginning of a control step; None for a robot that touches none.
