@@ -24,7 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from .contacts import SAME_PLACE, Contacts
-from .multibody import Frames, Motion, Multibody, cross, into_axes, out_of_axes, turned
+from .multibody import Frames, Motion, Multibody, cross, into_axes, out_of_axes
 from .spec import RobotSpec
 from .stops import Stops
 
@@ -241,8 +241,7 @@ class ContactSolver(nn.Module):
 
     def _centres(self, frames: Frames) -> Tensor:
         """Centres of all slots in the axes of the root, shape (slots, 3, M)."""
-        carrying = frames.bodies.index_select(0, self._bodies)
-        return turned(carrying, self._points) + carrying[:, :, 3]
+        return self.bodies.place(frames, self._bodies, self._points)
 
     def touches(
         self, frames: Frames, motion: Motion, surfaces: Surfaces, turn: Tensor | None, shift: Tensor | None

@@ -20,7 +20,8 @@ from torch import Tensor, nn
 
 from .contact_solver import ContactSolver, ContactSolverCfg
 from .contacts import Contacts
-from .frames import ChangeCodec, quat_from_rotvec, quat_mul, quat_normalize, rotation_matrix
+from .frames import ChangeCodec, quat_from_rotvec, quat_mul, quat_normalize
+from .kinematics import rotation_columns
 from .multibody import LATE, Multibody, into_axes, out_of_axes
 from .spec import RobotSpec
 
@@ -140,7 +141,7 @@ class _Root(NamedTuple):
     @classmethod
     def at_home(cls, quat: Tensor) -> _Root:
         """The root at the beginning."""
-        turn = _rotations(quat)
+        turn = rotation_columns(quat.t()).contiguous()
         return cls(quat, turn, torch.zeros_like(turn[0]))
 
     def moved(self, moved: Tensor) -> tuple[_Root, Tensor]:
@@ -148,7 +149,7 @@ class _Root(NamedTuple):
         axes in the old ones, shape (3, 3, M).
         """
         turning = quat_from_rotvec(moved[3:6].t())
-        quat, into = quat_normalize(quat_mul(self.quat, turning)), _rotations(turning)
+        quat, into = quat_normalize(quat_mul(self.quat, turning)), rotation_columns(turning.t()).contiguous()
         return _Root(quat, (self.turn.unsqueeze(2) * into).sum(1), self.shift + out_of_axes(self.turn, moved[:3])), into
 
 
@@ -178,11 +179,6 @@ def _applied(matrix: Tensor, *vectors: Tensor) -> Sequence[Tensor]:
 def _along(table: Tensor, velocity: Tensor) -> Tensor:
     """What a table of shape (dim, 3, M) makes of velocities of shape (dim, M), shape (3, M)."""
     return (table * velocity.unsqueeze(1)).sum(0)
-
-
-def _rotations(quat: Tensor) -> Tensor:
-    """Rotation matrices, shape (3, 3, M), of quaternions, shape (M, 4)."""
-    return rotation_matrix(quat).permute(1, 2, 0).contiguous()
 
 
 __all__ = ["Mechanics", "exact_products"]

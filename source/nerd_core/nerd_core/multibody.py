@@ -171,14 +171,13 @@ class Multibody(nn.Module):
 
         Args:
             frames: Where the bodies are.
-            bodies: Numbers of the bodies, shape (P, M).
+            bodies: Numbers of the bodies, shape (P,).
             points: Points in the frames of these bodies [m], shape (P, 3, 1 or M).
 
         Returns:
             Shape (P, 3, M).
         """
-        count, batch = bodies.shape
-        carrying = frames.bodies.gather(0, bodies.view(count, 1, 1, batch).expand(count, 3, 4, batch))
+        carrying = frames.bodies.index_select(0, bodies)
         return turned(carrying, points) + carrying[:, :, 3]
 
     def jacobian(self, frames: Frames, bodies: Tensor, points: Tensor) -> Tensor:
