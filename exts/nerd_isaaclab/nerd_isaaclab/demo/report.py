@@ -102,6 +102,7 @@ def _head(results: Mapping[str, Any]) -> str:
             "weights of rules, no network" if model["network"] == "none" else f"parameters ({model['network']})",
         )
     )
+    what = "Mechanics with learned rules of contact" if model["network"] == "none" else "A network"
     made = ""
     if results["collections"]:
         seen = sum(item["report"]["transitions"] for item in results["collections"])
@@ -110,7 +111,7 @@ def _head(results: Mapping[str, Any]) -> str:
     shown = "".join(f'<div class="tile"><b>{value}</b><span>{escape(text)}</span></div>' for value, text in tiles)
     return f"""<header><p class="eyebrow">Neural robot dynamics in Isaac Lab</p>
 <h1>{escape(results["title"])} <small>learned dynamics against PhysX</small></h1>
-<p class="lede">A network{made} steps the robot in PhysX's place. Here is how far its motion is from PhysX when nothing
+<p class="lede">{what}{made} steps the robot in PhysX's place. Here is how far its motion is from PhysX when nothing
 corrects it{worth}.</p>
 <div class="tiles">{shown}</div></header>"""
 
@@ -123,7 +124,7 @@ def _motion(clips: Mapping[str, Any]) -> str:
         f'<option value="{number}">{escape(clip["label"])}</option>' for number, clip in enumerate(clips["clips"])
     )
     return f"""<section id="motion"><h2>Motion, side by side</h2>
-<p>Both start in the same state. On the right the network runs on its own predictions; the outline is PhysX.</p>
+<p>Both start in the same state. On the right the model runs on its own predictions; the outline is PhysX.</p>
 <div class="controls"><label>Motion <select id="clip">{options}</select></label>
 <button id="play" type="button">Pause</button><input id="time" type="range" min="0" max="1" value="0" step="1"
 aria-label="time"><output id="clock"></output></div>

@@ -196,7 +196,7 @@
     clip = clips[index]; frame = 0;
     element("time").max = clip.frames - 1;
     element("motion-note").textContent = clip.open_loop
-      ? "Open loop: the network sees the first state and the controls, nothing else."
+      ? "Open loop: the model sees the first state and the controls, nothing else."
       : "Closed loop: the same policy drives both, from the same start; each reacts to its own motion.";
     render();
   }
