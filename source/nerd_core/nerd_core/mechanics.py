@@ -90,13 +90,12 @@ class Mechanics(nn.Module):
         joint_pos, velocity = state[:, at.joint_pos], bodies.velocity(state, turn)
         frames = bodies.frames(joint_pos)
         rows = bodies.rows(frames)
-        surfaces = None
+        momentum, surfaces = bodies.momentum(rows), None
         if self.solver is not None:
             surfaces = self.solver.surfaces(frames, turn, None if contacts is None else contacts.reshape(-1))
-        for _ in range(self.spec.decimation):
+        for part in range(self.spec.decimation):
             pull = self._gravity if turn is None else into_axes(turn, self._gravity)
-            momentum, mobility = bodies.momentum(rows), bodies.mobility(rows)
-            motion = bodies.motion(frames, velocity)
+            mobility, motion = bodies.mobility(rows), bodies.motion(frames, velocity)
             force = effort - self._damping * velocity + (momentum * pull).sum(1)
             ramp, jump = _applied(mobility, dt * force, -dt * bodies.load(frames, rows, motion))
             # What the robot's own motion does acts at once, forces in a ramp; the root is carried in a ramp by both.
@@ -109,14 +108,17 @@ class Mechanics(nn.Module):
                 mended, further = self.solver(velocity + jump, ramp, mobility, joint_pos, below)
                 gained, moved, pushed = gained + mended, moved + further, velocity + mended
             joint_pos, velocity = joint_pos + moved[self._root :].t(), velocity + gained
+            if root is None and part + 1 == self.spec.decimation:
+                break
+            kept = _along(momentum, pushed) + dt * self.mass * pull
             frames = bodies.frames(joint_pos)
             rows = bodies.rows(frames)
+            momentum = bodies.momentum(rows)
             if root is not None:
-                kept = _along(momentum, pushed) + dt * self.mass * pull
                 root, turning = root.moved(moved)
                 turn, shift = root.turn, root.shift
                 velocity = torch.cat((into_axes(turning, velocity[:6].view(2, 3, -1)).flatten(0, 1), velocity[6:]))
-                missing = into_axes(turning, kept) - _along(bodies.momentum(rows), velocity)
+                missing = into_axes(turning, kept) - _along(momentum, velocity)
                 velocity = torch.cat((velocity[:3] + missing / self.mass, velocity[3:]))
         joint_vel = velocity[self._root :].t()
         if root is None:
