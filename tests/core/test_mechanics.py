@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -22,13 +23,15 @@ from nerd_core.spec import Control, RobotSpec
 from nerd_core.tokens import TokenCfg
 from support.robots import ant, cartpole, move_state, random_state, random_tree, with_inertias, yaw
 
+UNTRAINED = ContactSolverCfg(substeps=4, hidden=0)
 SHORT = 1.0e-5
 """Physics step in which what a whole step rounds off is not seen [s]."""
 
 
 def free(spec: RobotSpec) -> RobotSpec:
-    """The robot without gravity, drives and rotors, with very short steps."""
-    joints = tuple(replace(joint, damping=0.0, stiffness=0.0, armature=0.0) for joint in spec.joints)
+    """The robot without gravity, drives, stops and rotors, with very short steps."""
+    none = {"damping": 0.0, "stiffness": 0.0, "armature": 0.0, "lower": -math.inf, "upper": math.inf}
+    joints = tuple(replace(joint, **none) for joint in spec.joints)
     controls = tuple(Control(joint.name, "effort") for joint in joints)
     spec = replace(with_inertias(spec), joints=joints, controls=controls, gravity=(0.0, 0.0, 0.0), physics_dt=SHORT)
     return spec
@@ -43,7 +46,7 @@ TREES = [
 def step(spec: RobotSpec, state: torch.Tensor, control: torch.Tensor) -> torch.Tensor:
     """States one control step later, in double precision."""
     codec = ChangeCodec(spec)
-    return codec.apply(state, Mechanics(spec, codec, None).double()(state, control))
+    return codec.apply(state, Mechanics(spec, codec, UNTRAINED, touches=False).double()(state, control))
 
 
 def momenta(spec: RobotSpec, state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -53,20 +56,13 @@ def momenta(spec: RobotSpec, state: torch.Tensor) -> tuple[torch.Tensor, torch.T
     quat = state[:, spec.state.root_quat] if spec.floating_base else None
     turn = None if quat is None else rotation_matrix(quat).permute(1, 2, 0)
     rows, velocity = bodies.rows(frames), bodies.velocity(state, turn)
-    moving = (rows * velocity.view(-1, 1, 1, len(state))).sum(0)
-    energy = 0.5 * moving.square().sum((0, 1))
-    root_mass = torch.tensor(
-        [body.inertia.mass for body in spec.bodies if body.inertia is not None], dtype=torch.double
-    )
-    push = root_mass.sqrt().view(-1, 1, 1) * moving[:, :3]
-    roots, centres = bodies._roots(frames), bodies._centres(frames)
-    spin = (roots * moving[:, 3:].unsqueeze(2)).sum(1)
+    energy = 0.5 * (rows * velocity.view(-1, 1, 1, len(state))).sum(0).square().sum((0, 1))
+    centre, push, spin = (each.t() for each in bodies.whirl(frames, rows, velocity))
     if not spec.floating_base:
-        return energy, push.sum(0), spin.sum(0)
-    turn = rotation_matrix(state[:, spec.state.root_quat]).unsqueeze(1)
-    push, spin, centres = (out_of_frame(turn, each.permute(2, 0, 1)) for each in (push, spin, centres))
-    centres = centres + state[:, spec.state.root_pos].unsqueeze(1)
-    return energy, push.sum(1), (spin + torch.linalg.cross(centres, push)).sum(1)
+        return energy, push, spin
+    turn = rotation_matrix(state[:, spec.state.root_quat])
+    push, spin, centre = (out_of_frame(turn, each) for each in (push, spin, centre))
+    return energy, push, spin + torch.linalg.cross(centre + state[:, spec.state.root_pos], push)
 
 
 @pytest.mark.parametrize("spec", TREES)
@@ -109,7 +105,7 @@ def test_a_moved_scene_moves_along():
 def test_far_from_the_origin_nothing_is_lost():
     """A kilometre away, in single precision, the change of state is that at the origin, to the last bit."""
     spec = with_inertias(ant())
-    mechanics, state = Mechanics(spec, ChangeCodec(spec), None), random_state(spec, 4, 4)
+    mechanics, state = Mechanics(spec, ChangeCodec(spec), UNTRAINED, touches=False), random_state(spec, 4, 4)
     away = state.clone()
     away[:, spec.state.root_pos] += 1000.0
     control = torch.ones(4, spec.control_dim)
@@ -121,10 +117,10 @@ def test_springs_and_targets_are_refused():
     spec = with_inertias(ant())
     joints = (replace(spec.joints[0], stiffness=5.0), *spec.joints[1:])
     with pytest.raises(ValueError, match=rf"{spec.joints[0].name}.*nerd train --free-motion"):
-        Mechanics(replace(spec, joints=joints), ChangeCodec(spec), None)
+        Mechanics(replace(spec, joints=joints), ChangeCodec(spec), UNTRAINED)
     controls = (replace(spec.controls[0], kind="position"), *spec.controls[1:])
     with pytest.raises(ValueError, match=rf"targets for \['{spec.controls[0].joint}'\]"):
-        Mechanics(replace(spec, controls=controls), ChangeCodec(spec), None)
+        Mechanics(replace(spec, controls=controls), ChangeCodec(spec), UNTRAINED)
 
 
 def test_mechanics_and_a_network_of_free_motion_exclude_each_other():
@@ -148,7 +144,7 @@ def test_a_fresh_predictor_of_an_ant_in_the_air_is_right(tmp_path, model):
     state[:, 2] = 5.0
     control = torch.randn(4, spec.control_dim, generator=torch.Generator().manual_seed(0))
     codec = ChangeCodec(spec)
-    expected = codec.apply(state, Mechanics(spec, codec, None)(state, control))
+    expected = codec.apply(state, Mechanics(spec, codec, UNTRAINED, touches=False)(state, control))
     for each in (predictor, checkpoint.load(tmp_path / "model", expected_spec=spec)):
         said = each.extend(state, control, each.contacts(state, PlaneGround.flat()))[0]
         assert torch.allclose(each.next_state(state, said), expected, atol=1e-6)

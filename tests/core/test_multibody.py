@@ -12,7 +12,7 @@ import torch
 
 from nerd_core.frames import quat_from_rotvec, quat_mul, quat_rotate_inverse
 from nerd_core.kinematics import ForwardKinematics
-from nerd_core.multibody import LATE, Multibody
+from nerd_core.multibody import Multibody
 from nerd_core.spec import RobotSpec
 from support.robots import ant, cartpole, random_tree, with_inertias
 
@@ -80,7 +80,7 @@ def test_mobility_inverts_the_energy(spec: RobotSpec):
     velocity = torch.randn(batch, bodies.dim, generator=generator, dtype=torch.double)
     energy = (velocity.unsqueeze(1) @ mass @ velocity.unsqueeze(-1)).flatten()
     joints = velocity[:, bodies.dim - len(spec.joints) :]
-    rotor = torch.tensor([j.armature + LATE * spec.physics_dt * j.damping for j in spec.joints], dtype=torch.double)
+    rotor = torch.tensor([j.armature for j in spec.joints], dtype=torch.double)
     expected = (rotor * joints.square()).sum(-1)
     for number, body in enumerate(spec.bodies):
         assert body.inertia is not None
@@ -96,6 +96,26 @@ def test_mobility_inverts_the_energy(spec: RobotSpec):
                 speed = (table * velocity.t().view(bodies.dim, 1, 1, batch)).sum(0)
                 expected = expected + share * speed.square().sum((0, 1))
     assert torch.allclose(energy, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("spec", TREES)
+def test_turning_gives_the_angular_momentum(spec: RobotSpec):
+    """The angular velocity for an angular momentum gives it to a robot that turns about its root as one, and momentum
+    and centre of mass are those of all its bodies.
+    """
+    if not spec.floating_base:
+        pytest.skip("a fixed base does not turn")
+    generator = torch.Generator().manual_seed(2)
+    bodies, batch = Multibody(spec).double(), 3
+    frames = bodies.frames(home(spec, batch, generator)[:, spec.state.joint_pos])
+    rows = bodies.rows(frames)
+    whirl = bodies.whirl(frames, rows, torch.randn(bodies.dim, batch, generator=generator, dtype=torch.double))
+    velocity = torch.zeros(bodies.dim, batch, dtype=torch.double)
+    velocity[3:6] = bodies.turning(frames, whirl.centre, whirl.spin)
+    alone = bodies.whirl(frames, rows, velocity)
+    mass = sum(body.inertia.mass for body in spec.bodies if body.inertia is not None)
+    assert torch.allclose(alone.spin, whirl.spin, rtol=1e-9, atol=1e-12)
+    assert torch.allclose(alone.push, mass * torch.linalg.cross(velocity[3:6], whirl.centre, dim=0), atol=1e-9)
 
 
 def test_a_robot_without_inertias_is_refused():

@@ -38,7 +38,7 @@ def fresh(model: ModelCfg = SMALL, solver: bool = True) -> Predictor:
         model=model,
         token=TokenCfg(limits=True),
         free=None if solver else FreeMotionCfg(SMALL, TokenCfg(contacts=False)),
-        solver=ContactSolverCfg(substeps=4 if solver else 0, sweeps=1, hidden=4),
+        solver=ContactSolverCfg(substeps=4 if solver else 0, hidden=4),
     )
     return Predictor(ROBOT, cfg)
 

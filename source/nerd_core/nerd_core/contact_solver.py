@@ -1,17 +1,18 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""A solver of contacts and stops whose rules are learned.
+"""A solver of contacts, stops and drives, of which the constants and the rules are learned.
 
 What a contact does to a robot hangs on the whole robot; what a contact *is* does not. So this solver knows the first
-and learns the second. It divides a physics step into substeps as a solver of the simulator does, and keeps an impulse
-for each slot and each stop. In a substep each looks at its own gap, its velocity and its impulse, and a small network,
-the same for all slots, says how strongly to answer: how much of the approach is taken away, how much of a gap may still
-be closed, how much of a penetration is pushed out, how much friction holds. Normal impulses never pull, friction never
-exceeds its cone. The robot's mass matrix carries the impulses to all velocities, and the next substep begins.
+and learns the second. It goes the way of PhysX (Gauss and Seidel, with substeps): in each substep forces add their
+share, and then one constraint after the other is mended, joints first and then slots, each branch of the robot before
+the next. A joint is braked by its drive and held by its stop; a slot is held by its normal impulse, which never pulls,
+and by friction, which never exceeds its cone. Impulses are kept over the substeps, and each change of one of them is
+carried to all others by the robot's mass matrix.
 
-With its rules untrained it is a plain projected Jacobi solver, and an exact rest is at rest. A few thousand weights say
-all of it, because one contact of one foot teaches all contacts of all feet.
+Learned are a few constants (how much of a penetration is pushed out in a substep, how strong friction is), and, if it
+is asked for, rules that bend them: a small network, the same for all slots and stops, which looks at gap, velocity and
+impulse at the beginning of a substep. Untrained it bends nothing, and an exact rest is at rest.
 """
 
 from __future__ import annotations
@@ -29,24 +30,34 @@ from .spec import RobotSpec
 from .stops import Stops
 
 STRONGEST = 4.0
-"""Largest logarithm by which a rule departs from its untrained strength."""
-
-DEEPEST = 0.05
-"""Penetration [m or rad] beyond which nothing is pushed out faster."""
+"""Largest logarithm by which a rule departs from one."""
 
 NEAR = 0.01
 """Gap [m] below which slots are counted as touching together."""
 
 FAR = 100.0
-"""Gap of a slot that is not active [m]."""
-
-PUSH, HOME = math.exp(-1.0), math.exp(-1.5)
-"""Untrained shares of a penetration that is pushed out in a substep, and of a drift that friction takes back."""
+"""Gap of what cannot be closed [m or rad]."""
 
 TINY = 1.0e-12
 
+SLIDES = 0.1
+"""Square of the speed [m^2/s^2] above which directions of friction are along and across the motion of the body."""
+
 SEEN, TRAITS, ANSWERS = 7, 4, 6
 """Features of a constraint that change from substep to substep, those that do not, and what the rules say about it."""
+
+CONSTANTS = {
+    "push": 0.8,
+    "push of a stop": 0.9,
+    "fastest push": 10.0,
+    "home": 0.8,
+    "friction": 1.0,
+    "carried": 0.6,
+    "turned": 0.9,
+}
+"""What is learned, and where it begins: shares of a penetration that are pushed out in a substep, by a slot and by a
+stop; the speed of a push [m/s]; the share of a drift that friction takes back; friction; and how much of what a body's
+own motion adds to the velocity of a slot is seen, by the motion of its centre and by its turning."""
 
 
 @dataclass(frozen=True)
@@ -56,28 +67,37 @@ class ContactSolverCfg:
     substeps: int = 0
     """Substeps in a physics step, in each of which forces and impulses act; 0 for no solver. PhysX has as many as it
     makes position iterations."""
-    sweeps: int = 3
-    """How often all impulses are mended in a substep."""
     hidden: int = 16
-    """Features of the rules' network."""
+    """Features of the rules' network; 0 for constants alone."""
     slots: int = 8
     """Most slots that are looked at, those that come nearest to the ground."""
-    scales: tuple[float, ...] = (0.02, 0.5)
+    reach: float = 0.02
+    """Gap below which a solver looks at a slot at all [m], and ..."""
+    reach_by_radius: float = 0.04
+    """... more, as a share of its radius. The contact offsets that PhysX chooses for a plane and for a shape."""
+    soft: float = 0.025
+    """How much more a constraint gives way than masses say, as a share of that: each mending falls short by so much.
+    What PhysX mixes into the constraints of articulations where nothing is authored."""
+    scales: tuple[float, ...] = (0.02, 0.5, 5.0)
     """Velocities [m/s or rad/s] at which the features of the rules begin to saturate: rules tell apart what is of the
     size of one of them."""
 
     def __post_init__(self):
-        if self.substeps < 0 or min(self.sweeps, self.hidden, self.slots) < 1:
-            raise ValueError(f"got {self}, expected substeps >= 0 and the others >= 1")
+        if min(self.substeps, self.hidden) < 0 or self.slots < 1 or not 0.0 <= self.reach < FAR:
+            raise ValueError(f"got {self}, expected substeps, hidden and reach >= 0 and slots >= 1")
+        if not all(0.0 <= share < math.inf for share in (self.reach_by_radius, self.soft)):
+            raise ValueError(
+                f"got reach_by_radius={self.reach_by_radius} and soft={self.soft}, expected finite shares >= 0"
+            )
         if not self.scales or not all(0.0 < scale < math.inf for scale in self.scales):
             raise ValueError(f"got the scales {self.scales}, expected some positive finite velocities")
 
 
 class Rules(nn.Module):
-    """A small network from features of one contact or stop to the strengths of its answers."""
+    """A small network from features of one contact or stop to factors of its answers."""
 
     def __init__(self, hidden: int, scales: tuple[float, ...]):
-        """Makes the weights; all answers begin at zero.
+        """Makes the weights; all factors begin at one.
 
         Args:
             hidden: Hidden features.
@@ -91,7 +111,7 @@ class Rules(nn.Module):
         nn.init.zeros_(self.outer.bias)
 
     def forward(self, seen: Tensor, traits: Tensor) -> Tensor:
-        """Answers of size one, shape (:data:`ANSWERS`, P, M).
+        """Factors, shape (:data:`ANSWERS`, P, M). The first two, shares of a mending, are below two.
 
         Args:
             seen: Velocities, and gaps over a physics step [m/s or rad/s], shape (:data:`SEEN`, P, M).
@@ -102,7 +122,8 @@ class Rules(nn.Module):
         x = torch.cat((*parts, traits)).flatten(1)
         x = torch.addmm(self.inner.bias.unsqueeze(-1), self.inner.weight, x).relu()
         x = torch.addmm(self.outer.bias.unsqueeze(-1), self.outer.weight, x)
-        return (x / torch.add(1.0, x.abs(), alpha=1.0 / STRONGEST)).unflatten(1, seen.shape[1:])
+        x = (x / torch.add(1.0, x.abs(), alpha=1.0 / STRONGEST)).unflatten(1, seen.shape[1:])
+        return torch.cat((2.0 * x[:2].sigmoid(), x[2:].exp()))
 
 
 class Surfaces(NamedTuple):
@@ -114,10 +135,27 @@ class Surfaces(NamedTuple):
     """Normal, environment axes, shape (slots, 3, M); zeros where there is no ground."""
 
 
-class ContactSolver(nn.Module):
-    """What contacts and stops add to the free motion of one robot in a physics step.
+class Touches(NamedTuple):
+    """The slots that may touch in a physics step. Rows are normals, then two directions across each."""
 
-    Constraints stand in rows, batch last: the normals of the chosen slots, the stops, then two directions across each
+    table: Tensor
+    """Velocity of each row per velocity of the robot, shape (dim, 3 P, M)."""
+    carried: Tensor
+    """What the motion of the bodies' centres adds to the velocity of each row in the step [m/s], shape (3 P, M)."""
+    turned: Tensor
+    """The same by the turning of the bodies."""
+    gap: Tensor
+    """Gaps at the beginning [m], shape (P, M)."""
+    within: Tensor
+    """One for a slot that the solver looks at, zero for one that is too far, shape (P, M)."""
+    crowd: Tensor
+    """How many slots touch, a quarter of their number, shape (P, M)."""
+
+
+class ContactSolver(nn.Module):
+    """What contacts, stops and drives add to the free motion of one robot in a physics step.
+
+    Constraints stand in rows, batch last: the normals of the chosen slots, the joints, then two directions across each
     normal.
     """
 
@@ -125,41 +163,52 @@ class ContactSolver(nn.Module):
     _bodies: Tensor
     _points: Tensor
     _radius: Tensor
+    _joints: Tensor
+    _places: Tensor
     _lower: Tensor
     _upper: Tensor
-    _stopped: Tensor
+    _damping: Tensor
     _usual: Tensor
 
     def __init__(self, bodies: Multibody, cfg: ContactSolverCfg, touches: bool = True):
-        """Looks for what can touch, and makes the rules.
+        """Looks for what can touch, and makes constants and rules.
 
         Args:
             bodies: The robot, with the inertias of its bodies.
             cfg: Shape of the solver.
-            touches: Whether the robot may touch the ground; otherwise only stops are looked at.
+            touches: Whether the robot may touch the ground; otherwise only joints are looked at.
         """
         super().__init__()
         self.spec, self.cfg, self.bodies = bodies.spec, cfg, bodies
         spec = bodies.spec
-        slots, limits = outer_slots(spec) if touches else [], Stops(spec)
-        if not slots and not limits.joints:
-            raise ValueError(f"got a solver of contacts for '{spec.name}', expected contact slots or stops")
-        self._root = bodies.dim - len(spec.joints)
-        self._touching = min(cfg.slots, len(slots))
         index = {name: number for number, name in enumerate(spec.body_names)}
+        rank = {number: place for place, number in enumerate(bodies.order)}
+        slots = outer_slots(spec) if touches else []
+        slots.sort(key=lambda slot: (rank[index[spec.slots[slot].body]], slot))
+        limits = Stops(spec)
+        carried = {body.joint: rank[index[body.name]] for body in spec.bodies}
+        joints = sorted(range(len(spec.joints)), key=lambda i: carried[spec.joint_names[i]])
+        self._root = bodies.dim - len(spec.joints)
+        self._touching, self._count = min(cfg.slots, len(slots)), min(cfg.slots, len(slots)) + len(joints)
+        self._braked = [bool(spec.joints[i].damping) for i in joints]
+        self._stopped = [i in limits.joints for i in joints]
         buffers = {
             "_slots": torch.tensor(slots, dtype=torch.long),
             "_bodies": torch.tensor([index[spec.slots[slot].body] for slot in slots], dtype=torch.long),
             "_points": torch.tensor([spec.slots[slot].point for slot in slots]).reshape(-1, 3, 1),
             "_radius": torch.tensor([spec.slots[slot].radius for slot in slots]),
-            "_stopped": torch.tensor(limits.joints, dtype=torch.long),
-            "_lower": limits.lower[list(limits.joints)].unsqueeze(-1),
-            "_upper": limits.upper[list(limits.joints)].unsqueeze(-1),
+            "_joints": torch.tensor(joints, dtype=torch.long),
+            "_places": torch.tensor([joints.index(i) for i in range(len(joints))], dtype=torch.long),
+            "_lower": limits.lower[joints].unsqueeze(-1),
+            "_upper": limits.upper[joints].unsqueeze(-1),
+            "_damping": torch.tensor([spec.joints[i].damping for i in joints]).unsqueeze(-1),
         }
         for name, value in buffers.items():
             self.register_buffer(name, value, persistent=False)
         self.register_buffer("_usual", self._usual_ease(), persistent=False)
-        self.rules = nn.ModuleList(Rules(cfg.hidden, cfg.scales) for _ in range(cfg.substeps * cfg.sweeps))
+        self.constants = nn.Parameter(torch.tensor(list(CONSTANTS.values())).log())
+        """Logarithms of :data:`CONSTANTS`."""
+        self.rules = nn.ModuleList(Rules(cfg.hidden, cfg.scales) for _ in range(cfg.substeps if cfg.hidden else 0))
 
     def surfaces(self, frames: Frames, turn: Tensor | None, contacts: Contacts | None) -> Surfaces | None:
         """The ground below all slots at the beginning of a control step; None for a robot that touches none.
@@ -181,71 +230,9 @@ class ContactSolver(nn.Module):
         centres = centres if turn is None else out_of_axes(turn, centres)
         return Surfaces((centres * normal).sum(1) - gap, normal)
 
-    def forward(
-        self, velocity: Tensor, ramp: Tensor, mobility: Tensor, joint_pos: Tensor, below: Constraints | None
-    ) -> tuple[Tensor, Tensor]:
-        """What the impulses of one physics step add to velocities and places of the robot, each of shape (dim, M).
-
-        Args:
-            velocity: Velocities of the robot at the beginning, shape (dim, M).
-            ramp: What forces add to them in equal shares in each substep, shape (dim, M).
-            mobility: Change of velocities per impulse on them, shape (M, dim, dim).
-            joint_pos: Positions of the joints, shape (M, J).
-            below: What :meth:`touches` said.
-        """
-        sides = [] if below is None else [below]
-        rows = _joined([*sides, self._stops(joint_pos)] if len(self._stopped) else sides)
-        table, touching, count, substeps = rows.table, self._touching, len(rows.gap), self.cfg.substeps
-        by_dt = 1.0 / self.spec.physics_dt
-        step, by_step = self.spec.physics_dt / substeps, substeps * by_dt
-        answers = (table.permute(2, 1, 0).contiguous() @ mobility).permute(2, 1, 0).contiguous()
-        ease = (table * answers).sum(0).clamp(min=TINY)
-        slip_ease = 0.5 * (ease[count : count + touching] + ease[count + touching :])
-        ease, usual = ease[:count], self._usual
-        traits = torch.stack(
-            (ease / (ease + usual), _padded(slip_ease / (slip_ease + usual[:touching]), count), rows.crowd, rows.kind)
-        )
-        traits = traits - 0.5
-        weight, slip_weight = 1.0 / ease, 1.0 / slip_ease
-
-        speeds, gain = ((table * each.unsqueeze(1)).sum(0) for each in (velocity, ramp / substeps))
-        mended, moved = torch.zeros_like(velocity), torch.zeros_like(velocity)
-        way, impulse = torch.zeros_like(speeds), torch.zeros_like(speeds)
-        held, begun = torch.zeros_like(slip_ease), rows.gap * by_dt
-        for substep in range(substeps):
-            gap, drift = rows.gap + way[:count], way[count:].unflatten(0, (2, touching))
-            opening, inside, near = gap.clamp(min=0.0), gap.clamp(min=-DEEPEST, max=0.0), gap * by_dt
-            speeds = speeds + gain
-            for sweep in range(self.cfg.sweeps):
-                load, grip = impulse[:count], impulse[count:].unflatten(0, (2, touching))
-                closing, slip = speeds[:count], speeds[count:].unflatten(0, (2, touching))
-                speed = _length(slip)
-                across = torch.stack((speed, slip_ease * held, slip_ease * (grip * slip).sum(0) / speed))
-                seen = torch.cat((torch.stack((near, begun, closing, ease * load)), _padded(across, count)))
-                said = self.rules[substep * self.cfg.sweeps + sweep](seen, traits)
-                shares, strength = 2.0 * torch.sigmoid(said[:2] - 0.5), said[2:].exp()
-                target = torch.addcmul(opening * strength[0], inside, strength[1], value=PUSH)
-                load = (load - shares[0] * weight * torch.add(closing, target, alpha=by_step)).clamp(min=0.0)
-                back = torch.addcmul(slip, strength[2, :touching], drift, value=HOME * by_step)
-                grip = grip - (shares[1, :touching] * slip_weight) * back
-                cone, length = strength[3, :touching] * load[:touching], _length(grip)
-                grip = grip * (cone / torch.maximum(length, cone + TINY))
-                held = torch.minimum(length, cone)
-                new = torch.cat((load, grip.flatten(0, 1)))
-                change = (answers * (new - impulse)).sum(1)
-                speeds = speeds + (table * change.unsqueeze(1)).sum(0)
-                impulse, mended = new, mended + change
-            way = torch.add(way, speeds, alpha=step)
-            moved = torch.add(moved, mended, alpha=step)
-        return mended, moved
-
-    def _centres(self, frames: Frames) -> Tensor:
-        """Centres of all slots in the axes of the root, shape (slots, 3, M)."""
-        return self.bodies.place(frames, self._bodies, self._points)
-
     def touches(
         self, frames: Frames, motion: Motion, surfaces: Surfaces, turn: Tensor | None, shift: Tensor | None
-    ) -> Constraints:
+    ) -> Touches:
         """The slots that come nearest to the ground in a physics step.
 
         Args:
@@ -255,74 +242,230 @@ class ContactSolver(nn.Module):
             turn: Rotation matrices of the root, shape (3, 3, M); None for a fixed base.
             shift: How far the root has come since, environment axes [m], shape (3, M); None for a fixed base.
         """
-        bodies, count = self.bodies, self._touching
-        centres, height, normal = self._centres(frames), surfaces.height, surfaces.normal
+        dt, centres, height, normal = self.spec.physics_dt, self._centres(frames), surfaces.height, surfaces.normal
         if turn is not None and shift is not None:
             height, normal = height - (normal * shift).sum(1), into_axes(turn, normal)
         gap = (centres * normal).sum(1) - height
-        spin, moving, place = (
-            each.index_select(0, self._bodies) for each in (motion.spin, motion.moving, motion.place)
-        )
-        approach = ((moving + cross(spin, centres - place)) * normal).sum(1)
-        nearest = torch.minimum(gap, torch.add(gap, approach, alpha=self.spec.physics_dt))
+        spin, moving, bend, pull, arm = (each.index_select(0, self._bodies) for each in (*motion, frames.centres))
+        arm = centres - arm
+        nearest = torch.minimum(gap, torch.add(gap, ((moving + cross(spin, arm)) * normal).sum(1), alpha=dt))
         crowd = (nearest < NEAR).sum(0, keepdim=True).to(gap.dtype)
-        chosen = nearest.topk(count, dim=0, largest=False).indices
+        chosen = nearest.topk(self._touching, dim=0, largest=False).indices.sort(0).values
         vectors = chosen.unsqueeze(1).expand(-1, 3, -1)
-        gap, normal, centres = gap.gather(0, chosen), normal.gather(0, vectors), centres.gather(0, vectors)
-        axes = contact_axes(normal)
-        surface = centres - self._radius[chosen].unsqueeze(1) * normal
-        table = bodies.jacobian(frames, self._bodies[chosen], surface)
-        table = torch.cat([(table * axis).sum(2) for axis in axes], 1)
-        return Constraints(
-            table[:, :count], gap, (0.25 * crowd).expand_as(gap), torch.zeros_like(gap), table[:, count:]
+        gap, radius = gap.gather(0, chosen), self._radius[chosen]
+        normal, centres, moving, bend, pull, arm = (
+            each.gather(0, vectors) for each in (normal, centres, moving, bend, pull, arm)
+        )
+        axes = contact_axes(normal, torch.add(moving, pull, alpha=dt), turn)
+        below = radius.unsqueeze(1) * normal
+        table = self.bodies.jacobian(frames, self._bodies[chosen], centres - below)
+        turned = cross(bend, arm - below)
+        return Touches(
+            table=torch.cat([(table * axis).sum(2) for axis in axes], 1),
+            carried=dt * torch.cat([(pull * axis).sum(1) for axis in axes]),
+            turned=dt * torch.cat([(turned * axis).sum(1) for axis in axes]),
+            gap=gap,
+            within=(gap < torch.add(self.cfg.reach, radius, alpha=self.cfg.reach_by_radius)).to(gap.dtype),
+            crowd=(0.25 * crowd).expand_as(gap),
         )
 
-    def _stops(self, joint_pos: Tensor) -> Constraints:
-        """The stops of joints, of each joint the nearer one."""
-        now = joint_pos.t().index_select(0, self._stopped)
-        upper = self._upper - now < now - self._lower
-        gap = torch.where(upper, self._upper - now, now - self._lower)
-        unit = torch.eye(self.bodies.dim, device=now.device, dtype=now.dtype)
-        table = unit[:, self._stopped + self._root].unsqueeze(-1) * torch.where(upper, -1.0, 1.0).to(now)
-        one = torch.ones_like(gap)
-        return Constraints(table, gap, 0.5 * one, one, None)
+    def forward(
+        self, velocity: Tensor, ramp: Tensor, mobility: Tensor, joint_pos: Tensor, below: Touches | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """What the impulses of one physics step add to velocities and places of the robot, each of shape (dim, M), and
+        where the joints are after it, shape (M, J).
+
+        Joints are moved from substep to substep, as PhysX moves them: four metres from zero it matters in which order
+        numbers of single precision are added.
+
+        Args:
+            velocity: Velocities of the robot at the beginning, shape (dim, M).
+            ramp: What forces add to them in equal shares in each substep, shape (dim, M).
+            mobility: Change of velocities per impulse on them, shape (M, dim, dim).
+            joint_pos: Positions of the joints, shape (M, J).
+            below: What :meth:`touches` said.
+        """
+        if not self._count:
+            return torch.zeros_like(velocity), torch.zeros_like(velocity), joint_pos
+        push, stop_push, fastest, home, friction, carried, turned = self.constants.exp().unbind()
+        touching, count, substeps = self._touching, self._count, self.cfg.substeps
+        step, softer = self.spec.physics_dt / substeps, 1.0 + self.cfg.soft
+        pos = joint_pos.t().index_select(0, self._joints)
+        upper = self._upper - pos < pos - self._lower
+        sign = torch.where(upper, -1.0, 1.0).to(pos)
+        unit = torch.eye(self.bodies.dim, device=pos.device, dtype=pos.dtype)
+        table = unit[:, self._joints + self._root].unsqueeze(-1) * sign
+        gap = self._before_stop(pos, upper)
+        within = (gap < FAR).to(gap.dtype)
+        stiff = torch.where(gap > 0, 1.0, stop_push)
+        if below is not None:
+            table = torch.cat((below.table[:, :touching], table, below.table[:, touching:]), 1)
+            stiff = torch.cat((torch.where(below.gap > 0, 1.0, push), stiff))
+            gap, within = torch.cat((below.gap, gap)), torch.cat((below.within, within))
+        rows = table.permute(2, 1, 0).contiguous()
+        answers = rows @ mobility
+        couplings = (answers @ rows.transpose(1, 2)).permute(1, 2, 0).contiguous()
+        ease = couplings.diagonal().t().clamp(min=TINY)
+        weight, slip_weight = within / (softer * ease[:count]), 1.0 / (softer * ease[count:])
+        stiff = stiff / step
+
+        speeds, gain = ((table * each.unsqueeze(1)).sum(0) for each in (velocity, ramp / substeps))
+        if below is not None:
+            own = carried * below.carried + turned * below.turned
+            speeds = speeds + torch.cat((own[:touching], torch.zeros_like(gap[touching:]), own[touching:]))
+        brake = self._damping * step
+        brakes = (brake / (1.0 + brake * ease[touching:count])).unbind()
+        way, moving = torch.zeros_like(speeds), _Impulses(speeds, couplings, touching, count)
+        given = impulse = torch.zeros_like(speeds)
+        traits = self._traits(ease, below) if self.rules else None
+        for substep in range(substeps):
+            moving.speeds = moving.speeds + gain
+            now = torch.cat((gap[:touching] + way[:touching], self._before_stop(pos, upper)))
+            firm, back, pull, hold = stiff, home / step * way[count:], weight, slip_weight
+            cone = friction.expand_as(gap[:touching])
+            if traits is not None:
+                factors = self.rules[substep](self._seen(now, gap, ease, moving), traits)
+                pull, firm = weight * factors[0], stiff * torch.where(gap > 0, factors[2], factors[3])
+                slips = factors[:, :touching].repeat(1, 2, 1)
+                hold, back, cone = slip_weight * slips[1], back * slips[4], friction * factors[5, :touching]
+            targets, pulls = torch.maximum(firm * now, -fastest).unbind(), pull.unbind()
+            for joint, (braked, stopped) in enumerate(zip(self._braked, self._stopped, strict=True)):
+                row = touching + joint
+                if braked or stopped:
+                    moving.mend_joint(joint, pulls[row], targets[row], (brakes[joint], ease[row]) if braked else None)
+            backs, holds, cones = back.unbind(), hold.unbind(), cone.unbind()
+            for slot in range(touching):
+                moving.press(slot, pulls[slot], targets[slot])
+                other = touching + slot
+                moving.hold(slot, cones[slot], (holds[slot], holds[other]), (backs[slot], backs[other]))
+            way = torch.add(way, moving.speeds, alpha=step)
+            pos = torch.add(pos, sign * moving.speeds[touching:count], alpha=step)
+            impulse = moving.total()
+            given = given + impulse
+        impulses = torch.stack((impulse, step * given)).permute(2, 0, 1).contiguous()
+        mended, moved = (impulses @ answers).permute(1, 2, 0).contiguous().unbind()
+        return mended, moved, pos.index_select(0, self._places).t()
+
+    def _centres(self, frames: Frames) -> Tensor:
+        """Centres of all slots in the axes of the root, shape (slots, 3, M)."""
+        return self.bodies.place(frames, self._bodies, self._points)
+
+    def _before_stop(self, pos: Tensor, upper: Tensor) -> Tensor:
+        """How far joints are before their upper stops, or else their lower ones; :data:`FAR` where there is none."""
+        return torch.where(upper, self._upper - pos, pos - self._lower).clamp(max=FAR)
+
+    def _traits(self, ease: Tensor, below: Touches | None) -> Tensor:
+        """What the rules are told of each constraint that stays the same over the substeps."""
+        touching, count = self._touching, self._count
+        slips = 0.5 * (ease[count : count + touching] + ease[count + touching :])
+        ease, usual = ease[:count], self._usual
+        joint = torch.ones_like(ease[touching:])
+        crowd = 0.5 * joint if below is None else torch.cat((below.crowd, 0.5 * joint))
+        kind = torch.cat((torch.zeros_like(ease[:touching]), joint))
+        slips = _padded(slips / (slips + usual[:touching]), count)
+        return torch.stack((ease / (ease + usual), slips, crowd, kind)) - 0.5
+
+    def _seen(self, now: Tensor, gap: Tensor, ease: Tensor, moving: _Impulses) -> Tensor:
+        """What the rules are told of each constraint at the beginning of a substep."""
+        count, pair, by_dt = self._count, (2, self._touching), 1.0 / self.spec.physics_dt
+        speeds, held = moving.speeds, torch.stack((*moving.load, *moving.grip)) * ease
+        slip, gripped = speeds[count:].unflatten(0, pair), held[count:].unflatten(0, pair)
+        speed = _length(slip)
+        across = torch.stack((speed, _length(gripped), (gripped * slip).sum(0) / speed))
+        seen = torch.stack((now * by_dt, gap * by_dt, speeds[:count], held[:count]))
+        return torch.cat((seen, _padded(across, count)))
 
     @torch.no_grad()
     def _usual_ease(self) -> Tensor:
-        """How easily constraints give way in the middle of all ranges: slots in the mean, stops each, shape (P, 1)."""
+        """How easily constraints give way in the middle of all ranges: slots in the mean, joints each, shape (P, 1)."""
         middle = [0.5 * (j.lower + j.upper) if math.isfinite(j.upper - j.lower) else 0.0 for j in self.spec.joints]
         frames = self.bodies.frames(torch.tensor([middle]))
         mobility = self.bodies.mobility(self.bodies.rows(frames))[0]
-        stops = mobility.diagonal()[self._root :][self._stopped]
+        joints = mobility.diagonal()[self._root :][self._joints]
         if not self._touching:
-            return stops.unsqueeze(-1)
+            return joints.unsqueeze(-1)
         table = self.bodies.jacobian(frames, self._bodies.unsqueeze(-1), self._centres(frames))
         table = table[:, :, 2, 0]
         touches = ((mobility @ table) * table).sum(0).mean()
-        return torch.cat((touches.expand(self._touching), stops)).unsqueeze(-1)
+        return torch.cat((touches.expand(self._touching), joints)).unsqueeze(-1)
 
 
-@dataclass(frozen=True)
-class Constraints:
-    """Slots and stops during one physics step, shapes (P, M)."""
+class _Impulses:
+    """Impulses of all rows in a physics step, and the speeds of the rows that they make."""
 
-    table: Tensor
-    """Velocity of each row per velocity of the robot, shape (dim, P, M)."""
-    gap: Tensor
-    """Gap at the beginning [m or rad]."""
-    crowd: Tensor
-    """How many slots touch, a quarter of their number."""
-    kind: Tensor
-    """One for a stop, zero for a slot."""
-    across: Tensor | None
-    """Rows of the two directions across each normal, shape (dim, 2 P, M)."""
+    speeds: Tensor
+    """Speeds of all rows, shape (R, M)."""
+    load: list[Tensor]
+    """Impulses of normals and stops, each of shape (M,)."""
+    grip: list[Tensor]
+    """Impulses of friction: along the first direction for all slots, then along the second."""
 
+    def __init__(self, speeds: Tensor, couplings: Tensor, touching: int, count: int):
+        """Begins without impulses.
 
-def _joined(sides: list[Constraints]) -> Constraints:
-    """All constraints as one, the directions across normals at the end of the table."""
-    across = [side.across for side in sides if side.across is not None]
-    joined = {name: torch.cat([getattr(side, name) for side in sides]) for name in ("gap", "crowd", "kind")}
-    return Constraints(torch.cat([*(side.table for side in sides), *across], 1), **joined, across=None)
+        Args:
+            speeds: Speeds of all rows, shape (R, M).
+            couplings: Change of speeds per impulse, shape (R, R, M).
+            touching: Number of slots, whose normals come first.
+            count: Number of slots and joints.
+        """
+        self.speeds, self._couplings, self._touching, self._count = speeds, couplings.unbind(), touching, count
+        self.load = list(torch.zeros_like(speeds[:count]).unbind())
+        self.grip = list(torch.zeros_like(speeds[count:]).unbind())
+        self._braked = list(torch.zeros_like(speeds[touching:count]).unbind())
+
+    def mend_joint(self, joint: int, pull: Tensor, target: Tensor, brake: tuple[Tensor, Tensor] | None) -> None:
+        """Lets a drive brake a joint, and its stop hold it.
+
+        Args:
+            joint: Number of the joint's row among those of joints.
+            pull: Impulse per speed that is missing.
+            target: Speed towards the stop that is allowed.
+            brake: Impulse of the drive per speed, and change of the speed per impulse; None without a drive.
+        """
+        row = self._touching + joint
+        speed, braking = self.speeds[row], None
+        if brake is not None:
+            braking = -brake[0] * speed
+            self._braked[joint] = self._braked[joint] + braking
+            speed = torch.addcmul(speed, brake[1], braking)
+        new = (self.load[row] - pull * (speed + target)).clamp(min=0.0)
+        change = new - self.load[row]
+        self.load[row] = new
+        self._carry(row, change if braking is None else braking + change)
+
+    def press(self, slot: int, pull: Tensor, target: Tensor) -> None:
+        """Mends the normal impulse of a slot; arguments as of :meth:`mend_joint`."""
+        new = (self.load[slot] - pull * (self.speeds[slot] + target)).clamp(min=0.0)
+        self._carry(slot, new - self.load[slot])
+        self.load[slot] = new
+
+    def hold(self, slot: int, cone: Tensor, hold: tuple[Tensor, Tensor], back: tuple[Tensor, Tensor]) -> None:
+        """Mends the friction of a slot within its cone.
+
+        Args:
+            slot: Number of the slot's row.
+            cone: Largest friction per normal impulse.
+            hold: Impulse per speed, along both directions.
+            back: Speeds at which a drift is taken back.
+        """
+        x, y = slot, self._touching + slot
+        a = self.grip[x] - hold[0] * (self.speeds[self._count + x] + back[0])
+        b = self.grip[y] - hold[1] * (self.speeds[self._count + y] + back[1])
+        share = (cone * self.load[slot] * torch.addcmul(a * a + TINY, b, b).rsqrt()).clamp(max=1.0)
+        a, b = a * share, b * share
+        self._carry(self._count + x, a - self.grip[x])
+        self._carry(self._count + y, b - self.grip[y])
+        self.grip[x], self.grip[y] = a, b
+
+    def total(self) -> Tensor:
+        """Impulses of all rows until now, those of drives with those of their stops, shape (R, M)."""
+        joints = [held + braked for held, braked in zip(self.load[self._touching :], self._braked, strict=True)]
+        return torch.stack((*self.load[: self._touching], *joints, *self.grip))
+
+    def _carry(self, row: int, impulse: Tensor) -> None:
+        """What a further impulse on a row does to all speeds."""
+        self.speeds = torch.addcmul(self.speeds, self._couplings[row], impulse)
 
 
 def outer_slots(spec: RobotSpec) -> list[int]:
@@ -339,21 +482,30 @@ def outer_slots(spec: RobotSpec) -> list[int]:
     return found
 
 
-def contact_axes(normal: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def contact_axes(normal: Tensor, moving: Tensor, turn: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """Three axes for normals of shape (P, 3, M), themselves the first. Zeros for a normal of zero.
 
-    The second is what is left of x, or of y for normals along x. Any pair will do: friction is the same all round.
+    Friction is mended along one of the others and then along the next, so it matters which they are. PhysX takes the
+    direction of motion, and across a robot that hardly moves one that hangs on the environment.
+
+    Args:
+        normal: The normals.
+        moving: Velocities [m/s], same shape.
+        turn: Rotation matrices, shape (3, 3, M), in whose axes both stand; None for those of the environment.
     """
-    x, y, z = normal.unbind(1)
-    along = x.abs() > 0.8
-    left = (torch.where(along, -x * y, 1.0 - x * x), torch.where(along, 1.0 - y * y, -x * y))
-    second = torch.stack((*left, -z * torch.where(along, y, x)), 1) * (normal.square().sum(1, keepdim=True) > 0)
+    ahead = normal.new_tensor([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]).unsqueeze(-1).expand(-1, -1, normal.shape[2])
+    ahead, up = (ahead if turn is None else into_axes(turn, ahead)).unsqueeze(1)
+    along = (normal * ahead).sum(1, keepdim=True).square() > 0.5
+    still = cross(torch.where(along, up, ahead), normal)
+    slip = moving - normal * (normal * moving).sum(1, keepdim=True)
+    second = torch.where(slip.square().sum(1, keepdim=True) > SLIDES, slip, still)
+    second = second * (normal.square().sum(1, keepdim=True) > 0)
     second = second * (second.square().sum(1, keepdim=True) + TINY).rsqrt()
     return normal, second, cross(normal, second)
 
 
 def _padded(values: Tensor, count: int) -> Tensor:
-    """Values of slots, shape (..., P, M), followed by zeros for stops up to ``count`` rows."""
+    """Values of slots, shape (..., P, M), followed by zeros for joints up to ``count`` rows."""
     return nn.functional.pad(values, (0, 0, 0, count - values.shape[-2]))
 
 
@@ -363,4 +515,4 @@ def _length(vectors: Tensor) -> Tensor:
     return torch.addcmul(x * x + TINY, y, y).sqrt()
 
 
-__all__ = ["Constraints", "ContactSolver", "ContactSolverCfg", "Surfaces", "outer_slots"]
+__all__ = ["CONSTANTS", "ContactSolver", "ContactSolverCfg", "Surfaces", "Touches", "contact_axes", "outer_slots"]

@@ -4,9 +4,10 @@
 """One control step of a robot by the laws of mechanics, with contacts and stops by rules that are learned.
 
 Newton and Euler say what efforts, gravity and the robot's own motion do to rigid bodies: nothing of that is learned.
-The rest is how PhysX takes a physics step: accelerations of its beginning, forces in a ramp, drives that resist within
-it, a solver of contacts and stops (:mod:`nerd_core.contact_solver`), and a root whose velocity is set at the end so
-that no momentum is lost. Friction in joints and whatever else a simulator knows are left to a network.
+The rest is how PhysX takes a physics step: accelerations of its beginning, forces in a ramp, a solver of contacts,
+stops and drives (:mod:`nerd_core.contact_solver`), and at the end a floating robot that is turned and shifted in its
+velocities until neither its momentum is lost nor the size of its angular momentum. Friction in joints and whatever else
+a simulator knows are left to a network.
 """
 
 from __future__ import annotations
@@ -22,27 +23,28 @@ from .contact_solver import ContactSolver, ContactSolverCfg
 from .contacts import Contacts
 from .frames import ChangeCodec, quat_from_rotvec, quat_mul, quat_normalize
 from .kinematics import rotation_columns
-from .multibody import LATE, Multibody, into_axes, out_of_axes
+from .multibody import Multibody, cross, into_axes, out_of_axes
 from .spec import RobotSpec
+
+TINY = 1.0e-20
 
 
 class Mechanics(nn.Module):
     """The mechanics of one robot. All its parameters are those of the solver."""
 
-    solver: ContactSolver | None
-    """Contacts and stops; None for a robot that nothing touches."""
+    solver: ContactSolver
+    """Contacts, stops and drives."""
     _efforts: Tensor
-    _damping: Tensor
     _gravity: Tensor
 
-    def __init__(self, spec: RobotSpec, codec: ChangeCodec, solver: ContactSolverCfg | None, touches: bool = True):
+    def __init__(self, spec: RobotSpec, codec: ChangeCodec, solver: ContactSolverCfg, touches: bool = True):
         """Looks up masses, drives and efforts.
 
         Args:
             spec: The robot, with the inertias of its bodies.
             codec: Writes changes of state.
-            solver: Shape of the solver; None for free motion alone.
-            touches: Whether the robot may touch the ground; otherwise the solver looks at stops only.
+            solver: Shape of the solver.
+            touches: Whether the robot may touch the ground; otherwise the solver looks at joints only.
         """
         super().__init__()
         held = [joint.name for joint in spec.joints if joint.stiffness]
@@ -53,15 +55,16 @@ class Mechanics(nn.Module):
                 "mechanics: learn the free motion of this robot instead (nerd train --free-motion)"
             )
         self.spec, self.codec, self.bodies = spec, codec, Multibody(spec)
-        self.solver = None if solver is None else ContactSolver(self.bodies, solver, touches)
+        self.solver = ContactSolver(self.bodies, solver, touches)
+        self._late = 0.5 * (1.0 + 1.0 / solver.substeps)
+        """Share of a change of velocity that acts in the mean over a physics step: forces act in each substep, so that
+        velocities rise in a ramp of stairs."""
         self._root = self.bodies.dim - len(spec.joints)
         place = {name: number for number, name in enumerate(spec.joint_names)}
         efforts = torch.zeros(self.bodies.dim, len(spec.controls))
         for column, control in enumerate(spec.controls):
             efforts[self._root + place[control.joint], column] = 1.0
-        damping = torch.tensor([*[0.0] * self._root, *(joint.damping for joint in spec.joints)])
         self.register_buffer("_efforts", efforts, persistent=False)
-        self.register_buffer("_damping", damping.unsqueeze(-1), persistent=False)
         self.register_buffer("_gravity", torch.tensor(spec.gravity).unsqueeze(-1), persistent=False)
         self.mass = sum(body.inertia.mass for body in spec.bodies if body.inertia is not None)
         """Mass of all bodies [kg]."""
@@ -89,37 +92,34 @@ class Mechanics(nn.Module):
         turn, shift = (None, None) if root is None else (root.turn, root.shift)
         joint_pos, velocity = state[:, at.joint_pos], bodies.velocity(state, turn)
         frames = bodies.frames(joint_pos)
-        rows = bodies.rows(frames)
-        momentum, surfaces = bodies.momentum(rows), None
-        if self.solver is not None:
-            surfaces = self.solver.surfaces(frames, turn, None if contacts is None else contacts.reshape(-1))
+        rows, contacts = bodies.rows(frames), None if contacts is None else contacts.reshape(-1)
+        surfaces = self.solver.surfaces(frames, turn, contacts)
         for part in range(self.spec.decimation):
             pull = self._gravity if turn is None else into_axes(turn, self._gravity)
             mobility, motion = bodies.mobility(rows), bodies.motion(frames, velocity)
-            force = effort - self._damping * velocity + (momentum * pull).sum(1)
+            force = effort + (bodies.momentum(rows) * pull).sum(1)
             ramp, jump = _applied(mobility, dt * force, -dt * bodies.load(frames, rows, motion))
-            # What the robot's own motion does acts at once, forces in a ramp; the root is carried in a ramp by both.
-            gained, moved = ramp + jump, dt * (velocity + torch.add(jump, ramp, alpha=LATE))
-            if root is not None:
-                moved = torch.cat((dt * torch.add(velocity[:3], gained[:3], alpha=LATE), moved[3:]))
-            pushed = velocity
-            if self.solver is not None:
-                below = None if surfaces is None else self.solver.touches(frames, motion, surfaces, turn, shift)
-                mended, further = self.solver(velocity + jump, ramp, mobility, joint_pos, below)
-                gained, moved, pushed = gained + mended, moved + further, velocity + mended
-            joint_pos, velocity = joint_pos + moved[self._root :].t(), velocity + gained
-            if root is None and part + 1 == self.spec.decimation:
-                break
-            kept = _along(momentum, pushed) + dt * self.mass * pull
-            frames = bodies.frames(joint_pos)
+            below = None if surfaces is None else self.solver.touches(frames, motion, surfaces, turn, shift)
+            mended, further, joint_pos = self.solver(velocity + jump, ramp, mobility, joint_pos, below)
+            before, pushed, velocity = velocity, velocity + mended, velocity + ramp + jump + mended
+            if root is None:
+                if part + 1 < self.spec.decimation:
+                    frames = bodies.frames(joint_pos)
+                    rows = bodies.rows(frames)
+                continue
+            # What the robot's own motion does turns the root at once, and carries it in a ramp, as forces do.
+            late = self._late * (ramp + jump)[:3], torch.add(jump[3:6], ramp[3:6], alpha=self._late)
+            root, turning = root.moved(dt * (before[:6] + torch.cat(late)) + further[:6])
+            start = bodies.whirl(frames, rows, pushed)
+            turn, shift, frames = root.turn, root.shift, bodies.frames(joint_pos)
             rows = bodies.rows(frames)
-            momentum = bodies.momentum(rows)
-            if root is not None:
-                root, turning = root.moved(moved)
-                turn, shift = root.turn, root.shift
-                velocity = torch.cat((into_axes(turning, velocity[:6].view(2, 3, -1)).flatten(0, 1), velocity[6:]))
-                missing = into_axes(turning, kept) - _along(momentum, velocity)
-                velocity = torch.cat((velocity[:3] + missing / self.mass, velocity[3:]))
+            velocity = torch.cat((into_axes(turning, velocity[:6].view(2, 3, -1)).flatten(0, 1), velocity[6:]))
+            after = bodies.whirl(frames, rows, velocity)
+            lacking = after.spin * (_length(start.spin) / _length(after.spin) - 1.0)
+            faster = bodies.turning(frames, after.centre, lacking)
+            missing = into_axes(turning, start.push + dt * self.mass * pull) - after.push
+            straight = missing / self.mass - cross(faster, after.centre)
+            velocity = torch.cat((velocity[:3] + straight, velocity[3:6] + faster, velocity[6:]))
         joint_vel = velocity[self._root :].t()
         if root is None:
             return self.codec.encode(state, torch.cat((joint_pos, joint_vel), dim=-1)).reshape(*lead, -1)
@@ -147,7 +147,7 @@ class _Root(NamedTuple):
         return cls(quat, turn, torch.zeros_like(turn[0]))
 
     def moved(self, moved: Tensor) -> tuple[_Root, Tensor]:
-        """The root after it has moved and turned by the first six rows, in its own axes, shape (dim, M), and its new
+        """The root after it has moved and turned by what is given in its own axes, shape (6, M), and its new
         axes in the old ones, shape (3, 3, M).
         """
         turning = quat_from_rotvec(moved[3:6].t())
@@ -178,9 +178,9 @@ def _applied(matrix: Tensor, *vectors: Tensor) -> Sequence[Tensor]:
     return torch.bmm(rows, matrix).permute(1, 2, 0).contiguous().unbind()
 
 
-def _along(table: Tensor, velocity: Tensor) -> Tensor:
-    """What a table of shape (dim, 3, M) makes of velocities of shape (dim, M), shape (3, M)."""
-    return (table * velocity.unsqueeze(1)).sum(0)
+def _length(vector: Tensor) -> Tensor:
+    """Length of vectors of shape (3, M), never quite zero."""
+    return (vector.square().sum(0) + TINY).sqrt()
 
 
 __all__ = ["Mechanics", "exact_products"]

@@ -10,6 +10,7 @@ As in :mod:`nerd_core.kinematics` the batch is the *last* dimension inside: ever
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -19,13 +20,9 @@ from .frames import rotation_matrix
 from .kinematics import ForwardKinematics
 from .spec import RobotSpec
 
-LATE = 0.625
-"""Share of a change of velocity that acts in the mean over a physics step: PhysX adds forces in each of four position
-iterations, so that velocities rise in a ramp of four stairs."""
-
 
 class Frames(NamedTuple):
-    """Where the bodies and the axes of the joints are."""
+    """Where the bodies and the axes of the joints are, in one pose."""
 
     bodies: Tensor
     """Rotation and position of each body [m], shape (B, 3, 4, M)."""
@@ -33,6 +30,10 @@ class Frames(NamedTuple):
     """Direction in which each joint turns or slides, shape (J, 3, M)."""
     origins: Tensor
     """A point on the axis of each joint [m], shape (J, 3, M)."""
+    centres: Tensor
+    """Centres of mass [m], shape (B, 3, M)."""
+    roots: Tensor
+    """Axes of inertia of each body, each with the root of the moment about it, shape (B, axes, 3, M)."""
 
 
 class Motion(NamedTuple):
@@ -41,13 +42,22 @@ class Motion(NamedTuple):
     spin: Tensor
     """Angular velocity [rad/s]."""
     moving: Tensor
-    """Velocity of the body's point at :attr:`place` [m/s]."""
+    """Velocity of the centre of mass [m/s]."""
     bend: Tensor
     """Change of the angular velocity [rad/s^2]."""
     pull: Tensor
-    """Acceleration of that point [m/s^2]."""
-    place: Tensor
-    """A point of the body [m]."""
+    """Acceleration of the centre of mass [m/s^2]."""
+
+
+class Whirl(NamedTuple):
+    """How all bodies together move and turn, each of shape (3, M)."""
+
+    centre: Tensor
+    """Their centre of mass [m]."""
+    push: Tensor
+    """Their momentum [kg m/s]."""
+    spin: Tensor
+    """Their angular momentum about the centre [kg m^2/s]."""
 
 
 class Multibody(nn.Module):
@@ -95,6 +105,11 @@ class Multibody(nn.Module):
             carriers.append([*above, spec.joint_names.index(body.joint)] if body.joint is not None else above)
         self.depth = max(1, *map(len, carriers))
         """Largest number of joints that carry a body."""
+        below: dict[str | None, list[str]] = {}
+        for body in spec.bodies:
+            below.setdefault(body.parent, []).append(body.name)
+        self.order = tuple(index[name] for name in _depth_first(below, None))
+        """Numbers of the bodies as a solver of the simulator visits them: each before the next branch."""
         self._slides = any(joint.kind == "prismatic" for joint in spec.joints)
         pairs = [(joint, body) for body, row in enumerate(carriers) for joint in row]
         padded = [[*row, *[joints] * (self.depth - len(row))] for row in carriers]
@@ -113,9 +128,6 @@ class Multibody(nn.Module):
             values, vectors = torch.linalg.eigh(matrix)
             moments.append(values.clamp(min=0.0))
             roots.append(vectors * moments[-1].sqrt())
-        # A drive resists within a step, and more the longer the step is; in the mean over a simulator's own iterations.
-        dt = spec.physics_dt
-        rotor = [joint.armature + dt * (LATE * joint.damping + dt * joint.stiffness) for joint in spec.joints]
         home = torch.zeros(spec.state.dim)
         if spec.floating_base:
             home[spec.state.root_quat.stop - 1] = 1.0
@@ -131,7 +143,7 @@ class Multibody(nn.Module):
             "_moment_root": torch.stack(roots).float().unsqueeze(-1),
             "_ease": torch.stack([torch.where(each > 0, 1.0 / each, 0.0) for each in moments]).float().unsqueeze(-1),
             "_pairs": torch.tensor(pairs, dtype=torch.long).reshape(-1, 2).t(),
-            "_rotor": torch.tensor([*[0.0] * self._root, *rotor]),
+            "_rotor": torch.tensor([*[0.0] * self._root, *(joint.armature for joint in spec.joints)]),
             "_home": home,
         }
         buffers["_turns"] = buffers["_turning"][buffers["_carriers"]].t().view(self.depth, -1, 1, 1)
@@ -164,7 +176,10 @@ class Multibody(nn.Module):
         )
         bodies = self._kinematics.place(state).index_select(0, self._row)
         children = bodies.index_select(0, self._child)
-        return Frames(bodies, turned(children, self._axis), turned(children, self._origin) + children[:, :, 3])
+        axes, origins = turned(children, self._axis), turned(children, self._origin) + children[:, :, 3]
+        centres = turned(bodies, self._centre) + bodies[:, :, 3]
+        roots = torch.stack([turned(bodies, self._moment_root[:, :, axis]) for axis in range(3)], dim=1)
+        return Frames(bodies, axes, origins, centres, roots)
 
     def place(self, frames: Frames, bodies: Tensor, points: Tensor) -> Tensor:
         """Where points of bodies are.
@@ -203,7 +218,7 @@ class Multibody(nn.Module):
         the centre of mass, then three about the axes of inertia. Shape (dim, B, 6, M).
         """
         joints, bodies = self._pairs
-        centres, roots, axes = self._centres(frames), self._roots(frames), frames.axes.index_select(0, joints)
+        centres, roots, axes = frames.centres, frames.roots, frames.axes.index_select(0, joints)
         leads = cross(axes, centres.index_select(0, bodies) - frames.origins.index_select(0, joints))
         turns = (roots.index_select(0, bodies) * axes.unsqueeze(1)).sum(2)
         if self._slides:
@@ -239,6 +254,37 @@ class Multibody(nn.Module):
         """
         return (self._mass.sqrt() * rows[:, :, :3]).sum(1)
 
+    def whirl(self, frames: Frames, rows: Tensor, velocity: Tensor) -> Whirl:
+        """How all bodies together move and turn.
+
+        Args:
+            frames: Where they are.
+            rows: What :meth:`rows` says of them.
+            velocity: Velocities of the robot, shape (dim, M).
+        """
+        moving = (rows * velocity.view(-1, 1, 1, velocity.shape[1])).sum(0)
+        push, share = self._mass.sqrt() * moving[:, :3], self._mass / self._mass.sum()
+        centre = (share * frames.centres).sum(0)
+        spin = (frames.roots * moving[:, 3:].unsqueeze(2)).sum(1)
+        return Whirl(centre, push.sum(0), (spin + cross(frames.centres - centre, push)).sum(0))
+
+    def turning(self, frames: Frames, centre: Tensor, spin: Tensor) -> Tensor:
+        """Angular velocity with which all bodies, as one, have an angular momentum about their centre of mass.
+
+        Args:
+            frames: Where they are.
+            centre: Their centre of mass [m], shape (3, M).
+            spin: The angular momentum [kg m^2/s], shape (3, M).
+        """
+        arm = frames.centres - centre
+        eye = torch.eye(3, device=spin.device, dtype=spin.dtype).unsqueeze(-1)
+        spread = eye * arm.square().sum(1)[:, None, None] - arm.unsqueeze(1) * arm.unsqueeze(2)
+        table = (self._mass.unsqueeze(-1) * spread).sum(0)
+        table = table + (frames.roots.unsqueeze(2) * frames.roots.unsqueeze(3)).sum((0, 1))
+        x, y, z = table.unbind()
+        inverse = torch.stack((cross(y, z), cross(z, x), cross(x, y)))
+        return (inverse * spin.unsqueeze(1)).sum(0) / (x * inverse[0]).sum(0)
+
     def motion(self, frames: Frames, velocity: Tensor) -> Motion:
         """How all bodies move, from the root outwards.
 
@@ -262,7 +308,9 @@ class Multibody(nn.Module):
                 pull, moving = pull + 2.0 * cross(spin, slide), moving + slide
                 rate, twist = rate - slide, twist.masked_fill(~turns, 0.0)
             bend, spin, place = bend + twist, spin + rate, origin
-        return Motion(spin, moving, bend, pull, place)
+        arm = frames.centres - place
+        led = cross(spin, arm)
+        return Motion(spin, moving + led, bend, pull + cross(bend, arm) + cross(spin, led))
 
     def load(self, frames: Frames, rows: Tensor, motion: Motion) -> Tensor:
         """Forces that it would take to keep all velocities of the robot as they are, against what bodies do that are
@@ -273,20 +321,11 @@ class Multibody(nn.Module):
             rows: What :meth:`rows` says of them.
             motion: What :meth:`motion` says of them.
         """
-        spin, arm, roots = motion.spin, self._centres(frames) - motion.place, self._roots(frames)
-        pull = motion.pull + cross(motion.bend, arm) + cross(spin, cross(spin, arm))
+        spin, roots = motion.spin, frames.roots
         carried = (roots * (roots * spin.unsqueeze(1)).sum(2, keepdim=True)).sum(1)
         about = torch.addcmul(motion.bend.unsqueeze(1), cross(spin, carried).unsqueeze(1), self._ease.unsqueeze(2))
-        needed = torch.cat((self._mass.sqrt() * pull, (roots * about).sum(2)), dim=1)
+        needed = torch.cat((self._mass.sqrt() * motion.pull, (roots * about).sum(2)), dim=1)
         return (rows * needed).sum((1, 2))
-
-    def _centres(self, frames: Frames) -> Tensor:
-        """Centres of mass, shape (B, 3, M)."""
-        return turned(frames.bodies, self._centre) + frames.bodies[:, :, 3]
-
-    def _roots(self, frames: Frames) -> Tensor:
-        """Axes of inertia of each body, each with the root of the moment about it, shape (B, axes, 3, M)."""
-        return torch.stack([turned(frames.bodies, self._moment_root[:, :, axis]) for axis in range(3)], dim=1)
 
     def _of_root(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Velocities of points, shape (P, 3, M), per linear and per angular velocity of the root, each of shape
@@ -308,6 +347,13 @@ class Multibody(nn.Module):
         """From carriers, shape (D, P, 3, M), to joints, shape (J, P, 3, M), with zero for those that do not carry."""
         table = columns.new_zeros(len(self.spec.joints) + 1, *columns.shape[1:])
         return table.scatter(0, carriers.unsqueeze(2).expand_as(columns), columns)[:-1]
+
+
+def _depth_first(below: dict[str | None, list[str]], name: str | None) -> Iterator[str]:
+    """The bodies below one, each followed by those below it."""
+    for child in below.get(name, ()):
+        yield child
+        yield from _depth_first(below, child)
 
 
 def turned(bodies: Tensor, vectors: Tensor) -> Tensor:
@@ -342,4 +388,4 @@ def _of_carriers(of_joints: Tensor, carriers: Tensor) -> Tensor:
     return padded.gather(0, rows).view(depth, count, 3, batch)
 
 
-__all__ = ["LATE", "Frames", "Motion", "Multibody", "cross", "into_axes", "out_of_axes", "turned"]
+__all__ = ["Frames", "Motion", "Multibody", "Whirl", "cross", "into_axes", "out_of_axes", "turned"]

@@ -19,7 +19,7 @@ PASSIVE: dict[str, dict[int, dict[str, float]]] = {
     "ant": {500: {"base_position_m": 0.057, "base_orientation_rad": 0.095, "joint_rad": 0.077}},
 }
 """Figure 3: mean errors of 2048 passive motions over all steps up to a horizon, by model here and horizon."""
-PASSIVE |= {f"{robot}-precise": PASSIVE[robot] for robot in ("cartpole", "ant")}
+PASSIVE |= {f"{robot}-network": PASSIVE[robot] for robot in ("cartpole", "ant")}
 
 TRANSFER: dict[str, dict[str, Any]] = {
     "NeRD-Cartpole": {"physics": 1212.5, "neural": 1212.6, "gap": 0.0001},

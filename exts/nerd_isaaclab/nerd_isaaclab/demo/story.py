@@ -255,7 +255,7 @@ def _train(item: Training, step: _Step, commands: Commands) -> Phase:
         step.name,
         f"Train the model{budget}",
         "A network learns to predict the next state from the state, the control and the contacts.",
-        8.0 + 60.0 * (item.minutes or 1.0),
+        8.0 + (item.seconds if item.minutes is None else 60.0 * item.minutes),
         to_plain(item),
         run,
         (*step.data, *((step.before,) if step.before else ())),

@@ -5,7 +5,7 @@
 
 .. code-block:: bash
 
-    nerd reproduce cartpole                 # hours on two cores
+    nerd reproduce cartpole                 # half an hour on two cores; ant: an hour and a half
     nerd reproduce ant --out runs/ant-again
     nerd reproduce cartpole --smoke         # every phase in tiny sizes: shows that the way is open, proves nothing else
 
@@ -30,7 +30,7 @@ from .demo import default_out
 class Reproduce:
     """Make a shipped model and all its numbers again, from nothing, with fixed seeds."""
 
-    robot: tyro.conf.Positional[Literal["cartpole", "ant", "cartpole-precise", "ant-precise"]]
+    robot: tyro.conf.Positional[Literal["cartpole", "ant", "cartpole-network", "ant-network"]]
     """Which model."""
     out: Path | None = None
     """Folder of the run; by default ``runs/reproduce-<robot>``."""
