@@ -24,13 +24,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from .contact_rules import Rules
 from .contacts import SAME_PLACE, Contacts
+from .impulses import Impulses
 from .multibody import Frames, Motion, Multibody, cross, into_axes, out_of_axes
 from .spec import RobotSpec
 from .stops import Stops
-
-STRONGEST = 4.0
-"""Largest logarithm by which a rule departs from one."""
 
 NEAR = 0.01
 """Gap [m] below which slots are counted as touching together."""
@@ -42,9 +41,6 @@ TINY = 1.0e-12
 
 SLIDES = 0.1
 """Square of the speed [m^2/s^2] above which directions of friction are along and across the motion of the body."""
-
-SEEN, TRAITS, ANSWERS = 7, 4, 6
-"""Features of a constraint that change from substep to substep, those that do not, and what the rules say about it."""
 
 CONSTANTS = {
     "push": 0.8,
@@ -91,39 +87,6 @@ class ContactSolverCfg:
             )
         if not self.scales or not all(0.0 < scale < math.inf for scale in self.scales):
             raise ValueError(f"got the scales {self.scales}, expected some positive finite velocities")
-
-
-class Rules(nn.Module):
-    """A small network from features of one contact or stop to factors of its answers."""
-
-    def __init__(self, hidden: int, scales: tuple[float, ...]):
-        """Makes the weights; all factors begin at one.
-
-        Args:
-            hidden: Hidden features.
-            scales: Where features begin to saturate.
-        """
-        super().__init__()
-        self.scales = scales
-        self.inner = nn.Linear(SEEN * len(scales) + TRAITS, hidden)
-        self.outer = nn.Linear(hidden, ANSWERS)
-        nn.init.zeros_(self.outer.weight)
-        nn.init.zeros_(self.outer.bias)
-
-    def forward(self, seen: Tensor, traits: Tensor) -> Tensor:
-        """Factors, shape (:data:`ANSWERS`, P, M). The first two, shares of a mending, are below two.
-
-        Args:
-            seen: Velocities, and gaps over a physics step [m/s or rad/s], shape (:data:`SEEN`, P, M).
-            traits: Further features, of size one, shape (:data:`TRAITS`, P, M).
-        """
-        squares = seen.square()
-        parts = [seen * (squares + scale * scale).rsqrt() for scale in self.scales]
-        x = torch.cat((*parts, traits)).flatten(1)
-        x = torch.addmm(self.inner.bias.unsqueeze(-1), self.inner.weight, x).relu()
-        x = torch.addmm(self.outer.bias.unsqueeze(-1), self.outer.weight, x)
-        x = (x / torch.add(1.0, x.abs(), alpha=1.0 / STRONGEST)).unflatten(1, seen.shape[1:])
-        return torch.cat((2.0 * x[:2].sigmoid(), x[2:].exp()))
 
 
 class Surfaces(NamedTuple):
@@ -315,7 +278,7 @@ class ContactSolver(nn.Module):
             speeds = speeds + torch.cat((own[:touching], torch.zeros_like(gap[touching:]), own[touching:]))
         brake = self._damping * step
         brakes = (brake / (1.0 + brake * ease[touching:count])).unbind()
-        way, moving = torch.zeros_like(speeds), _Impulses(speeds, couplings, touching, count)
+        way, moving = torch.zeros_like(speeds), Impulses(speeds, couplings, touching, count)
         given = impulse = torch.zeros_like(speeds)
         traits = self._traits(ease, below) if self.rules else None
         for substep in range(substeps):
@@ -365,7 +328,7 @@ class ContactSolver(nn.Module):
         slips = _padded(slips / (slips + usual[:touching]), count)
         return torch.stack((ease / (ease + usual), slips, crowd, kind)) - 0.5
 
-    def _seen(self, now: Tensor, gap: Tensor, ease: Tensor, moving: _Impulses) -> Tensor:
+    def _seen(self, now: Tensor, gap: Tensor, ease: Tensor, moving: Impulses) -> Tensor:
         """What the rules are told of each constraint at the beginning of a substep."""
         count, pair, by_dt = self._count, (2, self._touching), 1.0 / self.spec.physics_dt
         speeds, held = moving.speeds, torch.stack((*moving.load, *moving.grip)) * ease
@@ -388,84 +351,6 @@ class ContactSolver(nn.Module):
         table = table[:, :, 2, 0]
         touches = ((mobility @ table) * table).sum(0).mean()
         return torch.cat((touches.expand(self._touching), joints)).unsqueeze(-1)
-
-
-class _Impulses:
-    """Impulses of all rows in a physics step, and the speeds of the rows that they make."""
-
-    speeds: Tensor
-    """Speeds of all rows, shape (R, M)."""
-    load: list[Tensor]
-    """Impulses of normals and stops, each of shape (M,)."""
-    grip: list[Tensor]
-    """Impulses of friction: along the first direction for all slots, then along the second."""
-
-    def __init__(self, speeds: Tensor, couplings: Tensor, touching: int, count: int):
-        """Begins without impulses.
-
-        Args:
-            speeds: Speeds of all rows, shape (R, M).
-            couplings: Change of speeds per impulse, shape (R, R, M).
-            touching: Number of slots, whose normals come first.
-            count: Number of slots and joints.
-        """
-        self.speeds, self._couplings, self._touching, self._count = speeds, couplings.unbind(), touching, count
-        self.load = list(torch.zeros_like(speeds[:count]).unbind())
-        self.grip = list(torch.zeros_like(speeds[count:]).unbind())
-        self._braked = list(torch.zeros_like(speeds[touching:count]).unbind())
-
-    def mend_joint(self, joint: int, pull: Tensor, target: Tensor, brake: tuple[Tensor, Tensor] | None) -> None:
-        """Lets a drive brake a joint, and its stop hold it.
-
-        Args:
-            joint: Number of the joint's row among those of joints.
-            pull: Impulse per speed that is missing.
-            target: Speed towards the stop that is allowed.
-            brake: Impulse of the drive per speed, and change of the speed per impulse; None without a drive.
-        """
-        row = self._touching + joint
-        speed, braking = self.speeds[row], None
-        if brake is not None:
-            braking = -brake[0] * speed
-            self._braked[joint] = self._braked[joint] + braking
-            speed = torch.addcmul(speed, brake[1], braking)
-        new = (self.load[row] - pull * (speed + target)).clamp(min=0.0)
-        change = new - self.load[row]
-        self.load[row] = new
-        self._carry(row, change if braking is None else braking + change)
-
-    def press(self, slot: int, pull: Tensor, target: Tensor) -> None:
-        """Mends the normal impulse of a slot; arguments as of :meth:`mend_joint`."""
-        new = (self.load[slot] - pull * (self.speeds[slot] + target)).clamp(min=0.0)
-        self._carry(slot, new - self.load[slot])
-        self.load[slot] = new
-
-    def hold(self, slot: int, cone: Tensor, hold: tuple[Tensor, Tensor], back: tuple[Tensor, Tensor]) -> None:
-        """Mends the friction of a slot within its cone.
-
-        Args:
-            slot: Number of the slot's row.
-            cone: Largest friction per normal impulse.
-            hold: Impulse per speed, along both directions.
-            back: Speeds at which a drift is taken back.
-        """
-        x, y = slot, self._touching + slot
-        a = self.grip[x] - hold[0] * (self.speeds[self._count + x] + back[0])
-        b = self.grip[y] - hold[1] * (self.speeds[self._count + y] + back[1])
-        share = (cone * self.load[slot] * torch.addcmul(a * a + TINY, b, b).rsqrt()).clamp(max=1.0)
-        a, b = a * share, b * share
-        self._carry(self._count + x, a - self.grip[x])
-        self._carry(self._count + y, b - self.grip[y])
-        self.grip[x], self.grip[y] = a, b
-
-    def total(self) -> Tensor:
-        """Impulses of all rows until now, those of drives with those of their stops, shape (R, M)."""
-        joints = [held + braked for held, braked in zip(self.load[self._touching :], self._braked, strict=True)]
-        return torch.stack((*self.load[: self._touching], *joints, *self.grip))
-
-    def _carry(self, row: int, impulse: Tensor) -> None:
-        """What a further impulse on a row does to all speeds."""
-        self.speeds = torch.addcmul(self.speeds, self._couplings[row], impulse)
 
 
 def outer_slots(spec: RobotSpec) -> list[int]:

@@ -275,7 +275,9 @@ REPRODUCE = {
             Stage(
                 CARTPOLE_AT_STOPS,
                 Training(
-                    minutes=None, options=(*RULES, *ONE_LOOK, "--batch", "2048", "--updates", "20000"), seconds=400.0
+                    minutes=None,
+                    options=(*RULES, *ONE_LOOK, "--token.no-contacts", "--batch", "2048", "--updates", "20000"),
+                    seconds=200.0,
                 ),
             ),
         ),

@@ -20,7 +20,7 @@ from ..models import UnknownModel, find_model, shipped_models
 from . import motion
 from .commands import ENGINE_THREADS, Commands, network_threads
 from .phases import Phase, PhaseError
-from .recipes import Collection, Evaluation, Policy, Recipe, Training
+from .recipes import RULES, Collection, Evaluation, Policy, Recipe, Training
 
 COLLECT_RATE, VISIT_RATE = 100_000.0, 10_000.0
 """Control steps that two idle cores record in a second, roughly: from drawn states, and from those of a model."""
@@ -251,10 +251,13 @@ def _train(item: Training, step: _Step, commands: Commands) -> Phase:
         }
 
     budget = "" if item.minutes is None else f" for {item.minutes:g} minutes"
+    what = "A network learns to predict the next state from the state, the control and the contacts."
+    if set(RULES) <= set(item.options):
+        what = "Mechanics is known. How contacts and stops answer is learned: some constants, and rules that bend them."
     return Phase(
         step.name,
         f"Train the model{budget}",
-        "A network learns to predict the next state from the state, the control and the contacts.",
+        what,
         8.0 + (item.seconds if item.minutes is None else 60.0 * item.minutes),
         to_plain(item),
         run,
