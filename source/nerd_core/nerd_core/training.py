@@ -15,6 +15,7 @@ ends with the same weights to the last bit::
 
 from __future__ import annotations
 
+import atexit
 import logging
 import math
 import os
@@ -509,6 +510,8 @@ def join_processes(device: torch.device) -> tuple[int, int]:
         if int(os.environ.get("WORLD_SIZE", "1")) == 1:
             return 0, 1
         dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+        # Left to the end of the interpreter, its threads are now and then still running, and the process is aborted.
+        atexit.register(dist.destroy_process_group)
     return dist.get_rank(), dist.get_world_size()
 
 
