@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 from .contact_rules import Rules
 from .contacts import SAME_PLACE, Contacts
-from .impulses import Impulses
+from .impulses import TINY, Impulses
 from .multibody import Frames, Motion, Multibody, cross, into_axes, out_of_axes
 from .spec import RobotSpec
 from .stops import Stops
@@ -36,8 +36,6 @@ NEAR = 0.01
 
 FAR = 100.0
 """Gap of what cannot be closed [m or rad]."""
-
-TINY = 1.0e-12
 
 SLIDES = 0.1
 """Square of the speed [m^2/s^2] above which directions of friction are along and across the motion of the body."""

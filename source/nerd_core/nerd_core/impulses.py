@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 TINY = 1.0e-12
+"""Keeps roots of what may be zero smooth."""
 
 
 class Impulses:
@@ -89,4 +90,4 @@ class Impulses:
         self.speeds = torch.addcmul(self.speeds, self._couplings[row], impulse)
 
 
-__all__ = ["Impulses"]
+__all__ = ["TINY", "Impulses"]
