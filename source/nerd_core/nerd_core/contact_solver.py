@@ -125,6 +125,7 @@ class ContactSolver(nn.Module):
     _points: Tensor
     _radius: Tensor
     _joints: Tensor
+    _units: Tensor
     _places: Tensor
     _lower: Tensor
     _upper: Tensor
@@ -150,7 +151,8 @@ class ContactSolver(nn.Module):
         carried = {body.joint: rank[index[body.name]] for body in spec.bodies}
         joints = sorted(range(len(spec.joints)), key=lambda i: carried[spec.joint_names[i]])
         self._root = bodies.dim - len(spec.joints)
-        self._touching, self._count = min(cfg.slots, len(slots)), min(cfg.slots, len(slots)) + len(joints)
+        self._touching = min(cfg.slots, len(slots))
+        self._count = self._touching + len(joints)
         self._braked = [bool(spec.joints[i].damping) for i in joints]
         self._stopped = [i in limits.joints for i in joints]
         buffers = {
@@ -159,6 +161,7 @@ class ContactSolver(nn.Module):
             "_points": torch.tensor([spec.slots[slot].point for slot in slots]).reshape(-1, 3, 1),
             "_radius": torch.tensor([spec.slots[slot].radius for slot in slots]),
             "_joints": torch.tensor(joints, dtype=torch.long),
+            "_units": torch.eye(bodies.dim)[:, [self._root + i for i in joints]].unsqueeze(-1),
             "_places": torch.tensor([joints.index(i) for i in range(len(joints))], dtype=torch.long),
             "_lower": limits.lower[joints].unsqueeze(-1),
             "_upper": limits.upper[joints].unsqueeze(-1),
@@ -254,8 +257,7 @@ class ContactSolver(nn.Module):
         pos = joint_pos.t().index_select(0, self._joints)
         upper = self._upper - pos < pos - self._lower
         sign = torch.where(upper, -1.0, 1.0).to(pos)
-        unit = torch.eye(self.bodies.dim, device=pos.device, dtype=pos.dtype)
-        table = unit[:, self._joints + self._root].unsqueeze(-1) * sign
+        table = self._units * sign
         gap = self._before_stop(pos, upper)
         within = (gap < FAR).to(gap.dtype)
         stiff = torch.where(gap > 0, 1.0, stop_push)
@@ -376,8 +378,9 @@ def contact_axes(normal: Tensor, moving: Tensor, turn: Tensor | None = None) -> 
         moving: Velocities [m/s], same shape.
         turn: Rotation matrices, shape (3, 3, M), in whose axes both stand; None for those of the environment.
     """
-    ahead = normal.new_tensor([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]).unsqueeze(-1).expand(-1, -1, normal.shape[2])
-    ahead, up = (ahead if turn is None else into_axes(turn, ahead)).unsqueeze(1)
+    if turn is None:
+        turn = torch.eye(3, device=normal.device, dtype=normal.dtype).unsqueeze(-1).expand(-1, -1, normal.shape[2])
+    ahead, up = turn[0], turn[2]  # the first and the last axis of the environment
     along = (normal * ahead).sum(1, keepdim=True).square() > 0.5
     still = cross(torch.where(along, up, ahead), normal)
     slip = moving - normal * (normal * moving).sum(1, keepdim=True)
