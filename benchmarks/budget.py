@@ -74,6 +74,10 @@ DATA = {
 
 ROWS = (
     *(Row("minutes", f"{minutes:g} min", minutes=minutes) for minutes in (0.5, 1.0, 2.0, 4.0)),
+    *(
+        Row("mechanics", f"mechanics and rules, {minutes:g} min", minutes=minutes, changes={"model": "rules"})
+        for minutes in (0.5, 1.0, 2.0, 4.0)
+    ),
     *(Row("transitions", f"{count:,} transitions", transitions=count) for count in (30_000, 100_000, 300_000)),
     Row("choices", "one mean over everything", changes={"regimes": False}),
     Row("choices", "weight by share of the data", changes={"regime_power": 1.0}),
@@ -158,6 +162,8 @@ def run(row: Row, work: Path) -> None:
         training = replace(training, length=model.window)
     elif kind == "mlp":
         model = MlpCfg(hidden=(160, 160, 160))
+    elif kind == "rules":
+        training = replace(training, batch=2048)
     token = replace(predictor_cfg.token, contacts=False, limits=change.pop("limits", True))
     predictor_cfg = replace(
         predictor_cfg, model=model, token=token, change=ChangeCfg(integration=change.pop("integration", "trapezoid"))
@@ -203,31 +209,34 @@ def draw(done: list[dict[str, Any]], path: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 2, figsize=(8.4, 3.3), sharey=True)
+    figure, axes = plt.subplots(1, 3, figsize=(10.4, 3.4), sharey=True, layout="constrained")
     base = next((row for row in done if row["group"] == "minutes" and row["minutes"] == BASE_MINUTES), None)
-    for axis, group, label in ((axes[0], "minutes", "minutes of training"), (axes[1], "transitions", "transitions")):
+    panels = (
+        ("minutes", "minutes", "a network"),
+        ("mechanics", "minutes", "mechanics and rules"),
+        ("transitions", "transitions", f"a network, {BASE_MINUTES:g} min"),
+    )
+    for axis, (group, along, title) in zip(axes, panels, strict=True):
         rows = [row for row in done if row["group"] == group]
         if group == "transitions" and base is not None:
             rows.append(base)
-        rows.sort(key=lambda row: row[group])
+        rows.sort(key=lambda row: row[along])
         for horizon, colour in zip(HORIZONS, ("#1f5fa8", "#c2571a", "#3a7d44"), strict=True):
             for quantity, style in (("joint_m", "-"), ("joint_rad", "--")):
                 values = [row["errors"][str(horizon)][quantity] for row in rows]
                 unit = "cart [m]" if quantity == "joint_m" else "pole [rad]"
-                axis.plot(
-                    [row[group] for row in rows],
-                    values,
-                    style,
-                    marker="o",
-                    ms=3,
-                    color=colour,
-                    label=f"{horizon} steps, {unit}",
-                )
-        axis.set(xscale="log", yscale="log", xlabel=label)
-        axis.grid(alpha=0.3, which="both", linewidth=0.4)
+                label = f"{horizon} steps, {unit}"
+                axis.plot([row[along] for row in rows], values, style, marker="o", ms=3, color=colour, label=label)
+        axis.set(xscale="log", yscale="log", title=title)
+        axis.set_xlabel("minutes of training" if along == "minutes" else along)
+        if along == "minutes":
+            minutes = sorted({row[along] for row in rows})
+            axis.set_xticks(minutes, labels=[f"{each:g}" for each in minutes])
+            axis.minorticks_off()
+        axis.grid(alpha=0.3, linewidth=0.4)
     axes[0].set_ylabel("mean error up to the horizon")
-    axes[1].legend(frameon=False, fontsize=7)
-    figure.tight_layout()
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside right center", frameon=False, fontsize=8)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
 

@@ -120,17 +120,26 @@ class ContactSolver(nn.Module):
     normal.
     """
 
-    _slots: Tensor
+    touching: int
+    """Most slots that are looked at."""
+    slots: Tensor
+    """Slots that can be chosen, in the order in which they are mended, shape (K,)."""
+    joints: Tensor
+    """Joints in the order in which they are mended, shape (J,). What follows is in the same order."""
+    stopped: list[bool]
+    """Whether each joint has a stop."""
+    lower: Tensor
+    """Lower stops [rad or m], minus infinity where there is none, shape (J, 1)."""
+    upper: Tensor
+    """Upper stops [rad or m], infinity where there is none, shape (J, 1)."""
+    usual: Tensor
+    """How easily constraints give way in the middle of all ranges: slots in the mean, joints each, shape (P + J, 1)."""
     _bodies: Tensor
     _points: Tensor
     _radius: Tensor
-    _joints: Tensor
     _units: Tensor
     _places: Tensor
-    _lower: Tensor
-    _upper: Tensor
     _damping: Tensor
-    _usual: Tensor
 
     def __init__(self, bodies: Multibody, cfg: ContactSolverCfg, touches: bool = True):
         """Looks for what can touch, and makes constants and rules.
@@ -151,25 +160,25 @@ class ContactSolver(nn.Module):
         carried = {body.joint: rank[index[body.name]] for body in spec.bodies}
         joints = sorted(range(len(spec.joints)), key=lambda i: carried[spec.joint_names[i]])
         self._root = bodies.dim - len(spec.joints)
-        self._touching = min(cfg.slots, len(slots))
-        self._count = self._touching + len(joints)
+        self.touching = min(cfg.slots, len(slots))
+        self._count = self.touching + len(joints)
         self._braked = [bool(spec.joints[i].damping) for i in joints]
-        self._stopped = [i in limits.joints for i in joints]
+        self.stopped = [i in limits.joints for i in joints]
         buffers = {
-            "_slots": torch.tensor(slots, dtype=torch.long),
+            "slots": torch.tensor(slots, dtype=torch.long),
             "_bodies": torch.tensor([index[spec.slots[slot].body] for slot in slots], dtype=torch.long),
             "_points": torch.tensor([spec.slots[slot].point for slot in slots]).reshape(-1, 3, 1),
             "_radius": torch.tensor([spec.slots[slot].radius for slot in slots]),
-            "_joints": torch.tensor(joints, dtype=torch.long),
+            "joints": torch.tensor(joints, dtype=torch.long),
             "_units": torch.eye(bodies.dim)[:, [self._root + i for i in joints]].unsqueeze(-1),
             "_places": torch.tensor([joints.index(i) for i in range(len(joints))], dtype=torch.long),
-            "_lower": limits.lower[joints].unsqueeze(-1),
-            "_upper": limits.upper[joints].unsqueeze(-1),
+            "lower": limits.lower[joints].unsqueeze(-1),
+            "upper": limits.upper[joints].unsqueeze(-1),
             "_damping": torch.tensor([spec.joints[i].damping for i in joints]).unsqueeze(-1),
         }
         for name, value in buffers.items():
             self.register_buffer(name, value, persistent=False)
-        self.register_buffer("_usual", self._usual_ease(), persistent=False)
+        self.register_buffer("usual", self._usual_ease(), persistent=False)
         self.constants = nn.Parameter(torch.tensor(list(CONSTANTS.values())).log())
         """Logarithms of :data:`CONSTANTS`."""
         self.rules = nn.ModuleList(Rules(cfg.hidden, cfg.scales) for _ in range(cfg.substeps if cfg.hidden else 0))
@@ -182,12 +191,12 @@ class ContactSolver(nn.Module):
             turn: Rotation matrices of the root, shape (3, 3, M); None for a fixed base.
             contacts: Contacts of all slots of the robot, leading dimension (M,); None counts as none.
         """
-        if not self._touching:
+        if not self.touching:
             return None
         if contacts is None:
             raise ValueError(f"got no contacts for the solver of '{self.spec.name}', expected those of its slots")
         distance, normal, active = (
-            each.index_select(1, self._slots) for each in (contacts.distance, contacts.normal, contacts.active)
+            each.index_select(1, self.slots) for each in (contacts.distance, contacts.normal, contacts.active)
         )
         gap = (distance - self._radius).masked_fill(~active, FAR).t()
         normal, centres = normal.permute(1, 2, 0).contiguous(), self._centres(frames)
@@ -214,7 +223,7 @@ class ContactSolver(nn.Module):
         arm = centres - arm
         nearest = torch.minimum(gap, torch.add(gap, ((moving + cross(spin, arm)) * normal).sum(1), alpha=dt))
         crowd = (nearest < NEAR).sum(0, keepdim=True).to(gap.dtype)
-        chosen = nearest.topk(self._touching, dim=0, largest=False).indices.sort(0).values
+        chosen = nearest.topk(self.touching, dim=0, largest=False).indices.sort(0).values
         vectors = chosen.unsqueeze(1).expand(-1, 3, -1)
         gap, radius = gap.gather(0, chosen), self._radius[chosen]
         normal, centres, moving, bend, pull, arm = (
@@ -252,10 +261,10 @@ class ContactSolver(nn.Module):
         if not self._count:
             return torch.zeros_like(velocity), torch.zeros_like(velocity), joint_pos
         push, stop_push, fastest, home, friction, carried, turned = self.constants.exp().unbind()
-        touching, count, substeps = self._touching, self._count, self.cfg.substeps
+        touching, count, substeps = self.touching, self._count, self.cfg.substeps
         step, softer = self.spec.physics_dt / substeps, 1.0 + self.cfg.soft
-        pos = joint_pos.t().index_select(0, self._joints)
-        upper = self._upper - pos < pos - self._lower
+        pos = joint_pos.t().index_select(0, self.joints)
+        upper = self.upper - pos < pos - self.lower
         sign = torch.where(upper, -1.0, 1.0).to(pos)
         table = self._units * sign
         gap = self._before_stop(pos, upper)
@@ -292,7 +301,7 @@ class ContactSolver(nn.Module):
                 slips = factors[:, :touching].repeat(1, 2, 1)
                 hold, back, cone = slip_weight * slips[1], back * slips[4], friction * factors[5, :touching]
             targets, pulls = torch.maximum(firm * now, -fastest).unbind(), pull.unbind()
-            for joint, (braked, stopped) in enumerate(zip(self._braked, self._stopped, strict=True)):
+            for joint, (braked, stopped) in enumerate(zip(self._braked, self.stopped, strict=True)):
                 row = touching + joint
                 if braked or stopped:
                     moving.mend_joint(joint, pulls[row], targets[row], (brakes[joint], ease[row]) if braked else None)
@@ -315,13 +324,13 @@ class ContactSolver(nn.Module):
 
     def _before_stop(self, pos: Tensor, upper: Tensor) -> Tensor:
         """How far joints are before their upper stops, or else their lower ones; :data:`FAR` where there is none."""
-        return torch.where(upper, self._upper - pos, pos - self._lower).clamp(max=FAR)
+        return torch.where(upper, self.upper - pos, pos - self.lower).clamp(max=FAR)
 
     def _traits(self, ease: Tensor, below: Touches | None) -> Tensor:
         """What the rules are told of each constraint that stays the same over the substeps."""
-        touching, count = self._touching, self._count
+        touching, count = self.touching, self._count
         slips = 0.5 * (ease[count : count + touching] + ease[count + touching :])
-        ease, usual = ease[:count], self._usual
+        ease, usual = ease[:count], self.usual
         joint = torch.ones_like(ease[touching:])
         crowd = 0.5 * joint if below is None else torch.cat((below.crowd, 0.5 * joint))
         kind = torch.cat((torch.zeros_like(ease[:touching]), joint))
@@ -330,7 +339,7 @@ class ContactSolver(nn.Module):
 
     def _seen(self, now: Tensor, gap: Tensor, ease: Tensor, moving: Impulses) -> Tensor:
         """What the rules are told of each constraint at the beginning of a substep."""
-        count, pair, by_dt = self._count, (2, self._touching), 1.0 / self.spec.physics_dt
+        count, pair, by_dt = self._count, (2, self.touching), 1.0 / self.spec.physics_dt
         speeds, held = moving.speeds, torch.stack((*moving.load, *moving.grip)) * ease
         slip, gripped = speeds[count:].unflatten(0, pair), held[count:].unflatten(0, pair)
         speed = _length(slip)
@@ -344,13 +353,13 @@ class ContactSolver(nn.Module):
         middle = [0.5 * (j.lower + j.upper) if math.isfinite(j.upper - j.lower) else 0.0 for j in self.spec.joints]
         frames = self.bodies.frames(torch.tensor([middle]))
         mobility = self.bodies.mobility(self.bodies.rows(frames))[0]
-        joints = mobility.diagonal()[self._root :][self._joints]
-        if not self._touching:
+        joints = mobility.diagonal()[self._root :][self.joints]
+        if not self.touching:
             return joints.unsqueeze(-1)
         table = self.bodies.jacobian(frames, self._bodies.unsqueeze(-1), self._centres(frames))
         table = table[:, :, 2, 0]
         touches = ((mobility @ table) * table).sum(0).mean()
-        return torch.cat((touches.expand(self._touching), joints)).unsqueeze(-1)
+        return torch.cat((touches.expand(self.touching), joints)).unsqueeze(-1)
 
 
 def outer_slots(spec: RobotSpec) -> list[int]:

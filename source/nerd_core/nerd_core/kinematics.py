@@ -65,7 +65,7 @@ class ForwardKinematics(nn.Module):
                 body = spec.bodies[index]
                 parent.append(above.index(index_of[body.parent or ""]))
                 joint.append(0 if body.joint is None else spec.joint_names.index(body.joint))
-                parts.append(_local_transform(body, None if body.joint is None else spec.joints[joint[-1]]))
+                parts.append(local_transform(body, None if body.joint is None else spec.joints[joint[-1]]))
         self._turns = any(joint.kind == "revolute" for joint in spec.joints)
         self._slides = any(joint.kind == "prismatic" for joint in spec.joints)
 
@@ -179,7 +179,7 @@ def _levels(spec: RobotSpec) -> list[list[int]]:
     return levels
 
 
-def _local_transform(body: Body, joint: Joint | None) -> dict[str, Tensor]:
+def local_transform(body: Body, joint: Joint | None) -> dict[str, Tensor]:
     """The pose of a body in its parent as a polynomial of its joint coordinate ``c``.
 
     Rodrigues' formula makes it ``constant + cosine cos(c) + sine sin(c)`` for a hinge and ``constant + slide c`` for a

@@ -8,13 +8,17 @@ The rest is how PhysX takes a physics step: accelerations of its beginning, forc
 stops and drives (:mod:`nerd_core.contact_solver`), and at the end a floating robot that is turned and shifted in its
 velocities until neither its momentum is lost nor the size of its angular momentum. Friction in joints and whatever else
 a simulator knows are left to a network.
+
+Where no gradients are asked for, one kernel takes the same step (:mod:`nerd_core.fused`).
 """
 
 from __future__ import annotations
 
+import logging
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -22,11 +26,23 @@ from torch import Tensor, nn
 from .contact_solver import ContactSolver, ContactSolverCfg
 from .contacts import Contacts
 from .frames import ChangeCodec, quat_from_rotvec, quat_mul, quat_normalize
+from .fused import SWITCH, fused_robot
 from .kinematics import rotation_columns
 from .multibody import Multibody, cross, into_axes, out_of_axes
 from .spec import RobotSpec
 
+if TYPE_CHECKING:
+    from .fused.robot import FusedRobot
+
+logger = logging.getLogger(__name__)
+
 TINY = 1.0e-20
+
+PROOF = 64
+"""Environments in which the kernel has to agree with PyTorch before it is used."""
+
+AGREED = 1.0e-3
+"""Largest difference in half of them, beside one and the size of the change. Rounding makes a hundredth of that."""
 
 
 class Mechanics(nn.Module):
@@ -68,6 +84,11 @@ class Mechanics(nn.Module):
         self.register_buffer("_gravity", torch.tensor(spec.gravity).unsqueeze(-1), persistent=False)
         self.mass = sum(body.inertia.mass for body in spec.bodies if body.inertia is not None)
         """Mass of all bodies [kg]."""
+        self._fused: dict[torch.device, FusedRobot | None] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies make kernels of their own."""
+        return {**self.__dict__, "_fused": {}}
 
     def forward(self, state: Tensor, control: Tensor, contacts: Contacts | None = None) -> Tensor:
         """The change of state, not normalised.
@@ -80,14 +101,63 @@ class Mechanics(nn.Module):
         Returns:
             Shape (..., D).
         """
+        if not torch.is_grad_enabled() and not torch.compiler.is_compiling():
+            own = self.solver.constants
+            if state.dtype == control.dtype == own.dtype == torch.float32 and state.device == own.device:
+                flat = state.reshape(-1, state.shape[-1])
+                control = control.reshape(len(flat), control.shape[-1])
+                return self._advance_fused(flat, control, contacts).reshape(*state.shape[:-1], self.codec.dim)
         with exact_products(state.device):
             return self._advance(state, control, contacts)
+
+    def _advance_fused(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> Tensor:
+        """What :meth:`forward` says, by the kernel if there is one, for leading dimensions (M,)."""
+        contacts = None if contacts is None else contacts.reshape(-1)
+        if state.device not in self._fused:
+            sane = state.isfinite().all(-1).nonzero().flatten()[:PROOF]
+            if not len(sane) or (self.solver.touching and contacts is None):
+                return self._advance(state, control, contacts)
+            picked = None if contacts is None else contacts[sane]
+            self._fused[state.device] = self._proved(state[sane], control[sane], picked)
+        robot = self._fused[state.device]
+        if robot is None:
+            with exact_products(state.device):
+                return self._advance(state, control, contacts)
+        return self._change(state, robot(state, control, contacts))
+
+    def _proved(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> FusedRobot | None:
+        """The kernel for the device of some states, if there is one and it agrees with PyTorch on these. Single ones
+        may differ: where a foot almost slips, rounding decides whether it does.
+        """
+        robot = fused_robot(self.spec, self.solver, self._late, state.device)
+        if robot is None:
+            return None
+        with exact_products(state.device):
+            said = self._advance(state, control, contacts)
+        apart = (self._change(state, robot(state, control, contacts)) - said).abs() / (1.0 + said.abs())
+        typical = float(apart.amax(-1).nan_to_num(math.inf).median())
+        if typical < AGREED:
+            return robot
+        logger.warning(
+            "mechanics are left to PyTorch, which is several times slower: the kernel for '%s' on %s is off by %.1g, "
+            "expected less than %.1g; please report this (%s=0 leaves them to PyTorch without a word)",
+            *(self.spec.name, state.device, typical, AGREED, SWITCH),
+        )
+        return None
+
+    def _change(self, state: Tensor, ended: Tensor) -> Tensor:
+        """The change of state to an end whose root is counted from where it began."""
+        if not self._root:
+            return self.codec.encode(state, ended)
+        # From a root at the origin: differences of places far from it would be rounded.
+        pos = self.spec.state.root_pos
+        return self.codec.encode(torch.cat((torch.zeros_like(state[:, pos]), state[:, pos.stop :]), dim=-1), ended)
 
     def _advance(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> Tensor:
         """What :meth:`forward` says."""
         lead, at, bodies, dt = state.shape[:-1], self.spec.state, self.bodies, self.spec.physics_dt
         state = state.reshape(-1, at.dim)
-        effort = self._efforts @ control.reshape(len(state), -1).t()
+        effort = self._efforts @ control.reshape(len(state), control.shape[-1]).t()
         root = _Root.at_home(state[:, at.root_quat]) if self._root else None
         turn, shift = (None, None) if root is None else (root.turn, root.shift)
         joint_pos, velocity = state[:, at.joint_pos], bodies.velocity(state, turn)
@@ -122,12 +192,10 @@ class Mechanics(nn.Module):
             velocity = torch.cat((velocity[:3] + straight, velocity[3:6] + faster, velocity[6:]))
         joint_vel = velocity[self._root :].t()
         if root is None:
-            return self.codec.encode(state, torch.cat((joint_pos, joint_vel), dim=-1)).reshape(*lead, -1)
-        # From a root at the origin: differences of places far from it would be rounded.
-        home = torch.cat((torch.zeros_like(root.shift.t()), state[:, at.root_pos.stop :]), dim=-1)
+            return self._change(state, torch.cat((joint_pos, joint_vel), dim=-1)).reshape(*lead, self.codec.dim)
         speeds = out_of_axes(root.turn, velocity[:6].view(2, 3, -1)).flatten(0, 1).t()
         ended = torch.cat((root.shift.t(), root.quat, joint_pos, speeds, joint_vel), dim=-1)
-        return self.codec.encode(home, ended).reshape(*lead, -1)
+        return self._change(state, ended).reshape(*lead, self.codec.dim)
 
 
 class _Root(NamedTuple):
