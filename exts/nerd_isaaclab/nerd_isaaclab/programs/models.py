@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 import shutil
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -65,14 +66,16 @@ def main(argv: list[str]) -> int:
 
 def _list() -> int:
     table = Table(title="models that come with nerd_isaaclab")
-    for name in ("name", "robot", "control step", "size", "from the card"):
-        table.add_column(name)
+    for name in ("name", "robot", "control step", "size"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("from the card")
     from nerd_core.spec import RobotSpec
 
     for name, path in shipped_models().items():
         spec = RobotSpec.load(path / "spec.json")
-        size = sum(file.stat().st_size for file in path.iterdir() if file.is_file()) / 1e6
-        table.add_row(name, spec.name, f"1/{1 / spec.control_dt:.0f} s", f"{size:.1f} MB", _summary(path))
+        size = sum(file.stat().st_size for file in path.iterdir() if file.is_file()) / 1e3
+        shown = f"{size:.0f} kB" if size < 1e3 else f"{size / 1e3:.1f} MB"
+        table.add_row(name, spec.name, f"1/{1 / spec.control_dt:.0f} s", shown, _summary(path))
     Console().print(table)
     return 0
 
@@ -107,4 +110,5 @@ def _summary(path: Path) -> str:
         lines = (path / "card.md").read_text(encoding="utf-8").splitlines()
     except OSError:
         return ""
-    return next((line.strip() for line in lines if line.strip() and not line.startswith("#")), "")[:100]
+    said = next((line.strip() for line in lines if line.strip() and not line.startswith("#")), "")
+    return textwrap.shorten(said, 120, placeholder=" ...")
