@@ -5,9 +5,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import logging
+import os
+import signal
 import sys
+import time
+import types
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -25,6 +31,7 @@ from support.robots import ant, cartpole, random_state, random_tree, with_inerti
 pytest.importorskip("warp", reason="needs Warp, which Isaac Lab brings")
 
 RULES = ContactSolverCfg(substeps=4, hidden=16, slots=32)
+UNTRAINED = ContactSolverCfg(substeps=4, hidden=0)
 ENVS = 96
 
 
@@ -34,9 +41,17 @@ def tree(seed: int, floating: bool = True) -> RobotSpec:
     return replace(spec, joints=tuple(replace(joint, lower=-0.5, upper=0.8, wraps=False) for joint in spec.joints))
 
 
+def displaced(spec: RobotSpec) -> RobotSpec:
+    """The robot with a pose in the frames of its root's joint, which it has not and which mean nothing."""
+    root = replace(spec.bodies[0], parent_pos=(0.1, 0.2, 0.3), child_pos=(0.3, 0.0, 0.1))
+    return replace(spec, bodies=(root, *spec.bodies[1:]))
+
+
 ROBOTS = [
     pytest.param(spec, id=f"{spec.name}{number}")
-    for number, spec in enumerate((with_inertias(ant()), with_inertias(cartpole()), tree(1), tree(2), tree(3, False)))
+    for number, spec in enumerate(
+        (with_inertias(ant()), with_inertias(cartpole()), tree(1), tree(2), tree(3, False), displaced(tree(4)))
+    )
 ]
 
 
@@ -158,46 +173,168 @@ def test_what_is_not_finite_stays_where_it_is():
     assert not said[:8].isfinite().any(-1).all() and torch.equal(said[8:], expected[8:])
 
 
-def test_without_warp_pytorch_steps(monkeypatch: pytest.MonkeyPatch):
-    """Where Warp is missing, or the switch says so, mechanics step all the same."""
+@pytest.mark.parametrize("what", ["none", "too few", "one too many", "slots"])
+def test_wrong_contacts_are_refused(what: str):
+    """Contacts that are missing or of another shape than the states are refused, also after the kernel was used."""
+    spec = with_inertias(ant())
+    mechanics, (state, control, contacts) = mechanics_of(spec), situation(spec)
+    assert contacts is not None
+    kernel_alone(mechanics, state, control, contacts)
+    wrong = {
+        "none": None,
+        "too few": contacts[:10],
+        "one too many": Contacts.cat((contacts, contacts[:1])),
+        "slots": contacts.map(lambda each: each[:, :-1]),
+    }[what]
+    with torch.no_grad(), pytest.raises(ValueError, match="got (no )?contacts .*expected"):
+        mechanics(state, control, wrong)
+
+
+def test_contacts_of_one_stand_for_all():
+    """Contacts with a single leading entry count for each state, for the kernel as for PyTorch."""
+    spec = with_inertias(ant())
+    mechanics, (state, control, contacts) = mechanics_of(spec), situation(spec)
+    assert contacts is not None
+    repeated = contacts[[60] * ENVS]
+    assert torch.equal(
+        kernel_alone(mechanics, state, control, contacts[60:61]), kernel_alone(mechanics, state, control, repeated)
+    )
+
+
+def test_strided_input_is_read_as_it_stands():
+    """States, controls and normals may be views of something larger."""
+    spec = with_inertias(ant())
+    mechanics, (state, control, contacts) = mechanics_of(spec), situation(spec)
+    assert contacts is not None
+    expected = kernel_alone(mechanics, state, control, contacts)
+    backwards = replace(contacts, normal=contacts.normal.flip(-1).contiguous().flip(-1).mT.contiguous().mT)
+    assert not backwards.normal.is_contiguous()
+    wide = torch.cat((state, state), -1)[:, : state.shape[1]], control.t().contiguous().t()
+    assert torch.equal(kernel_alone(mechanics, *wide, backwards), expected)
+
+
+def test_derivatives_that_no_grad_leaves_on_are_right():
+    """Forward-mode derivatives and mapped functions, which ``no_grad`` does not switch off, go through PyTorch."""
+    spec = with_inertias(cartpole())
+    mechanics, (state, control, _) = mechanics_of(spec), situation(spec)
+    kernel_alone(mechanics, state, control)
+    tangent = torch.ones_like(state)
+    _, expected = torch.func.jvp(lambda x: mechanics(x, control), (state,), (tangent,))
+    with torch.no_grad(), torch.autograd.forward_ad.dual_level():
+        dual = mechanics(torch.autograd.forward_ad.make_dual(state, tangent), control)
+        assert torch.equal(torch.autograd.forward_ad.unpack_dual(dual).tangent, expected)
+    with torch.no_grad():
+        mapped = torch.vmap(lambda x, u: mechanics(x[None], u[None])[0])(state[:5], control[:5])
+    assert torch.allclose(mapped, mechanics(state[:5], control[:5]), atol=1e-5)
+
+
+def test_a_forked_process_steps_with_threads_of_its_own():
+    """A process that was forked from one that has stepped does not wait for its parent's threads."""
+    spec = with_inertias(cartpole())
+    mechanics, (state, control, _) = mechanics_of(spec), situation(spec, 300)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        kernel_alone(mechanics, state, control)
+        child = os.fork()
+        if not child:
+            with torch.no_grad():
+                robot = next(iter(mechanics._fused.values()))
+                os._exit(0 if robot is not None and robot(state, control, None).isfinite().all() else 1)
+        deadline = time.monotonic() + 30.0
+        while (done := os.waitpid(child, os.WNOHANG)) == (0, 0) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        if done == (0, 0):
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        assert done == (child, 0)
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda patch: patch.setenv(fused.SWITCH, "0"), None),
+        (lambda patch: patch.setitem(sys.modules, "warp", None), "there is no Warp"),
+        (lambda patch: patch.setitem(sys.modules, "warp", types.ModuleType("warp")), "Warp is not the one expected"),
+        (lambda patch: patch.setattr("nerd_core.fused.robot.make_kernel", _fails), "no compiler"),
+        (lambda patch: patch.setattr("nerd_core.fused.robot.FusedRobot.__call__", _fails), "no compiler"),
+        (lambda patch: patch.setattr("nerd_core.fused.robot.FusedRobot.__call__", _is_wrong), "is off by"),
+    ],
+    ids=["switched off", "no Warp", "another Warp", "no kernel", "no launch", "a wrong kernel"],
+)
+def test_pytorch_steps_where_the_kernel_cannot(
+    spoil: Callable, said: str | None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    """Without Warp, with another one, where compiling or launching fails, and where the kernel says something else,
+    PyTorch steps; one line says why, once.
+    """
     spec = with_inertias(cartpole())
     state, control, _ = situation(spec)
     expected = mechanics_of(spec)(state, control)
-    for set_up in (
-        lambda: monkeypatch.setenv(fused.SWITCH, "0"),
-        lambda: (monkeypatch.delenv(fused.SWITCH), monkeypatch.setitem(sys.modules, "nerd_core.fused.robot", None)),
-    ):
-        set_up()
-        mechanics = mechanics_of(spec)
-        with torch.no_grad():
+    monkeypatch.setattr(fused, "_told", set())
+    if said is not None and "Warp" in said:
+        for name in [name for name in sys.modules if name.startswith("nerd_core.fused.")]:
+            monkeypatch.delitem(sys.modules, name)
+            monkeypatch.delattr(fused, name.rpartition(".")[2], raising=False)
+    spoil(monkeypatch)
+    with torch.no_grad(), caplog.at_level(logging.WARNING):
+        for mechanics in (mechanics_of(spec), mechanics_of(spec)):
             assert torch.equal(mechanics(state, control), expected)
-        assert list(mechanics._fused.values()) == [None]
+            assert list(mechanics._fused.values()) == [None]
+    lines = [record.getMessage() for record in caplog.records]
+    assert len(lines) == (said is not None) and (said or "") in caplog.text and "long story" not in caplog.text
 
 
-def test_a_kernel_that_disagrees_is_not_used(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture):
-    """A kernel that says something else than PyTorch, as a broken compiler may make it, is refused with a warning."""
+def _fails(*_: object) -> None:
+    raise RuntimeError("no compiler\nwith a long story")
+
+
+def _is_wrong(_: object, state: torch.Tensor, *__: object) -> torch.Tensor:
+    return state + 0.1
+
+
+def test_a_kernel_without_contacts_is_found_out(monkeypatch: pytest.MonkeyPatch):
+    """A kernel that forgets contacts is not used, though all robots are in the air when it is tried."""
+    from nerd_core.fused.robot import FusedRobot
+
+    whole = FusedRobot.__call__
+
+    def forgets(self: FusedRobot, state: torch.Tensor, control: torch.Tensor, contacts: Contacts) -> torch.Tensor:
+        return whole(self, state, control, contacts.map(torch.zeros_like))
+
+    spec = with_inertias(ant())
+    mechanics, (state, control, _) = mechanics_of(spec), situation(spec)
+    state[:, 2] = 5.0
+    monkeypatch.setattr(FusedRobot, "__call__", forgets)
+    with torch.no_grad():
+        mechanics(state, control, ContactModel(spec)(state, PlaneGround.flat()))
+    assert list(mechanics._fused.values()) == [None]
+
+
+@pytest.mark.parametrize("spoiled", ["states", "controls"])
+def test_a_first_batch_that_is_not_finite_decides_nothing(spoiled: str):
+    """Whether the kernel is used is decided on finite numbers; with none, by the next batch."""
+    spec = with_inertias(cartpole())
+    mechanics, (state, control, _) = mechanics_of(spec, UNTRAINED), situation(spec)
+    bad = torch.full_like(state if spoiled == "states" else control, float("nan"))
+    with torch.no_grad(), contextlib.suppress(RuntimeError):  # PyTorch finds no inverse of a mass matrix of NaN
+        mechanics(bad, control) if spoiled == "states" else mechanics(state, bad)
+    assert not mechanics._fused
+    kernel_alone(mechanics, state, control)
+
+
+def test_a_default_of_double_precision_does_no_harm():
+    """Single-precision models step where PyTorch's default is double."""
     spec = with_inertias(cartpole())
     mechanics, (state, control, _) = mechanics_of(spec), situation(spec)
-    expected = mechanics(state, control)
-    monkeypatch.setattr("nerd_core.mechanics.fused_robot", lambda *_: lambda state, *_: state + 0.1)
-    with torch.no_grad(), caplog.at_level(logging.WARNING):
-        assert torch.equal(mechanics(state, control), expected)
-    assert "off by 0." in caplog.text and fused.SWITCH in caplog.text
-
-
-def test_a_kernel_that_cannot_be_made_is_no_harm(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture):
-    """An error of the compiler is told in one line, and PyTorch steps."""
-    from nerd_core.fused import robot
-
-    def fails(*_: object) -> None:
-        raise RuntimeError("no compiler\nwith a long story")
-
-    spec = with_inertias(cartpole())
-    mechanics, (state, control, _) = mechanics_of(spec), situation(spec)
-    monkeypatch.setattr(robot, "make_kernel", fails)
-    with torch.no_grad(), caplog.at_level(logging.WARNING):
-        assert mechanics(state, control).isfinite().all()
-    assert "no compiler" in caplog.text and "long story" not in caplog.text
+    expected = kernel_alone(mechanics_of(spec), state, control)
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert torch.equal(kernel_alone(mechanics, state, control), expected)
+    finally:
+        torch.set_default_dtype(torch.float32)
 
 
 @pytest.mark.gpu

@@ -14,8 +14,6 @@ Where no gradients are asked for, one kernel takes the same step (:mod:`nerd_cor
 
 from __future__ import annotations
 
-import logging
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,7 +24,7 @@ from torch import Tensor, nn
 from .contact_solver import ContactSolver, ContactSolverCfg
 from .contacts import Contacts
 from .frames import ChangeCodec, quat_from_rotvec, quat_mul, quat_normalize
-from .fused import SWITCH, fused_robot
+from .fused import ENOUGH, differentiated_otherwise, proved_robot
 from .kinematics import rotation_columns
 from .multibody import Multibody, cross, into_axes, out_of_axes
 from .spec import RobotSpec
@@ -34,15 +32,7 @@ from .spec import RobotSpec
 if TYPE_CHECKING:
     from .fused.robot import FusedRobot
 
-logger = logging.getLogger(__name__)
-
 TINY = 1.0e-20
-
-PROOF = 64
-"""Environments in which the kernel has to agree with PyTorch before it is used."""
-
-AGREED = 1.0e-3
-"""Largest difference in half of them, beside one and the size of the change. Rounding makes a hundredth of that."""
 
 
 class Mechanics(nn.Module):
@@ -101,49 +91,42 @@ class Mechanics(nn.Module):
         Returns:
             Shape (..., D).
         """
-        if not torch.is_grad_enabled() and not torch.compiler.is_compiling():
-            own = self.solver.constants
-            if state.dtype == control.dtype == own.dtype == torch.float32 and state.device == own.device:
-                flat = state.reshape(-1, state.shape[-1])
-                control = control.reshape(len(flat), control.shape[-1])
-                return self._advance_fused(flat, control, contacts).reshape(*state.shape[:-1], self.codec.dim)
-        with exact_products(state.device):
-            return self._advance(state, control, contacts)
+        lead, state = state.shape[:-1], state.reshape(-1, self.spec.state.dim)
+        control = control.reshape(len(state), self._efforts.shape[1])
+        contacts = self._contacts_of(state, contacts)
+        robot = self._robot_for(state, control, contacts)
+        ended = self._ended(state, control, contacts) if robot is None else robot(state, control, contacts)
+        return self._change(state, ended).reshape(*lead, self.codec.dim)
 
-    def _advance_fused(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> Tensor:
-        """What :meth:`forward` says, by the kernel if there is one, for leading dimensions (M,)."""
-        contacts = None if contacts is None else contacts.reshape(-1)
-        if state.device not in self._fused:
-            sane = state.isfinite().all(-1).nonzero().flatten()[:PROOF]
-            if not len(sane) or (self.solver.touching and contacts is None):
-                return self._advance(state, control, contacts)
-            picked = None if contacts is None else contacts[sane]
-            self._fused[state.device] = self._proved(state[sane], control[sane], picked)
-        robot = self._fused[state.device]
-        if robot is None:
-            with exact_products(state.device):
-                return self._advance(state, control, contacts)
-        return self._change(state, robot(state, control, contacts))
-
-    def _proved(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> FusedRobot | None:
-        """The kernel for the device of some states, if there is one and it agrees with PyTorch on these. Single ones
-        may differ: where a foot almost slips, rounding decides whether it does.
-        """
-        robot = fused_robot(self.spec, self.solver, self._late, state.device)
-        if robot is None:
+    def _contacts_of(self, state: Tensor, contacts: Contacts | None) -> Contacts | None:
+        """Contacts with the leading dimension of states (M, S); None for a robot that touches nothing."""
+        if not self.solver.touching:
             return None
-        with exact_products(state.device):
-            said = self._advance(state, control, contacts)
-        apart = (self._change(state, robot(state, control, contacts)) - said).abs() / (1.0 + said.abs())
-        typical = float(apart.amax(-1).nan_to_num(math.inf).median())
-        if typical < AGREED:
-            return robot
-        logger.warning(
-            "mechanics are left to PyTorch, which is several times slower: the kernel for '%s' on %s is off by %.1g, "
-            "expected less than %.1g; please report this (%s=0 leaves them to PyTorch without a word)",
-            *(self.spec.name, state.device, typical, AGREED, SWITCH),
-        )
-        return None
+        count, slots, name = len(state), len(self.spec.slots), self.spec.name
+        if contacts is None:
+            raise ValueError(f"got no contacts for the solver of '{name}', expected those of its {slots} slots")
+        if contacts.distance.shape[-1:] != (slots,) or contacts.distance.numel() not in (slots, slots * count):
+            raise ValueError(
+                f"got contacts of shape {tuple(contacts.distance.shape)} for {count} states of '{name}', expected one "
+                f"of {slots} slots for each state, or one for all"
+            )
+        contacts = contacts.reshape(-1)
+        return contacts.map(lambda each: each.expand(count, *each.shape[1:])) if contacts.lead != (count,) else contacts
+
+    def _robot_for(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> FusedRobot | None:
+        """The kernel, if there is one and it can take this step: without derivatives, in single precision."""
+        if torch.is_grad_enabled() or torch.compiler.is_compiling() or differentiated_otherwise():
+            return None
+        tensors = [state, control, self.solver.constants, *(() if contacts is None else contacts.tensors()[:2])]
+        if any(each.dtype != torch.float32 or each.device != state.device for each in tensors):
+            return None
+        if state.device not in self._fused:
+            sane = (state.isfinite().all(-1) & control.isfinite().all(-1)).nonzero().flatten()[:ENOUGH]
+            if not len(sane):
+                return None  # there will be other states
+            args = self.spec, self.solver, self._late, state[sane], control[sane]
+            self._fused[state.device] = proved_robot(*args, formula=self._ended)
+        return self._fused[state.device]
 
     def _change(self, state: Tensor, ended: Tensor) -> Tensor:
         """The change of state to an end whose root is counted from where it began."""
@@ -153,16 +136,20 @@ class Mechanics(nn.Module):
         pos = self.spec.state.root_pos
         return self.codec.encode(torch.cat((torch.zeros_like(state[:, pos]), state[:, pos.stop :]), dim=-1), ended)
 
+    def _ended(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> Tensor:
+        """States at the end of a control step, the root's position counted from where it began, shape (M, S)."""
+        with exact_products(state.device):
+            return self._advance(state, control, contacts)
+
     def _advance(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> Tensor:
-        """What :meth:`forward` says."""
-        lead, at, bodies, dt = state.shape[:-1], self.spec.state, self.bodies, self.spec.physics_dt
-        state = state.reshape(-1, at.dim)
-        effort = self._efforts @ control.reshape(len(state), control.shape[-1]).t()
+        """What :meth:`_ended` says."""
+        at, bodies, dt = self.spec.state, self.bodies, self.spec.physics_dt
+        effort = self._efforts @ control.t()
         root = _Root.at_home(state[:, at.root_quat]) if self._root else None
         turn, shift = (None, None) if root is None else (root.turn, root.shift)
         joint_pos, velocity = state[:, at.joint_pos], bodies.velocity(state, turn)
         frames = bodies.frames(joint_pos)
-        rows, contacts = bodies.rows(frames), None if contacts is None else contacts.reshape(-1)
+        rows = bodies.rows(frames)
         surfaces = self.solver.surfaces(frames, turn, contacts)
         for part in range(self.spec.decimation):
             pull = self._gravity if turn is None else into_axes(turn, self._gravity)
@@ -192,10 +179,9 @@ class Mechanics(nn.Module):
             velocity = torch.cat((velocity[:3] + straight, velocity[3:6] + faster, velocity[6:]))
         joint_vel = velocity[self._root :].t()
         if root is None:
-            return self._change(state, torch.cat((joint_pos, joint_vel), dim=-1)).reshape(*lead, self.codec.dim)
+            return torch.cat((joint_pos, joint_vel), dim=-1)
         speeds = out_of_axes(root.turn, velocity[:6].view(2, 3, -1)).flatten(0, 1).t()
-        ended = torch.cat((root.shift.t(), root.quat, joint_pos, speeds, joint_vel), dim=-1)
-        return self._change(state, ended).reshape(*lead, self.codec.dim)
+        return torch.cat((root.shift.t(), root.quat, joint_pos, speeds, joint_vel), dim=-1)
 
 
 class _Root(NamedTuple):

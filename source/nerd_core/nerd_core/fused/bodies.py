@@ -28,14 +28,19 @@ class Link:
     slides: int
     """Whether the joint slides."""
     turn: wp.mat33
-    """Rotation in the parent at a joint's position, ``turn + turn_cos cos(q) + turn_sin sin(q)``."""
+    """Rotation in the parent; with the joint at ``q`` it is ``turn + turn_cos cos(q) + turn_sin sin(q)``."""
     turn_cos: wp.mat33
+    """See :attr:`turn`."""
     turn_sin: wp.mat33
+    """See :attr:`turn`."""
     shift: wp.vec3
     """Position in the parent [m], ``shift + shift_cos cos(q) + shift_sin sin(q) + slide q``."""
     shift_cos: wp.vec3
+    """See :attr:`shift`."""
     shift_sin: wp.vec3
+    """See :attr:`shift`."""
     slide: wp.vec3
+    """See :attr:`shift`."""
     axis: wp.vec3
     """Axis of the joint, in the axes of the body."""
     origin: wp.vec3
@@ -55,7 +60,9 @@ class Body:
     """Where a body is, how it moves, and what it carries."""
 
     turn: wp.mat33
+    """Rotation."""
     shift: wp.vec3
+    """Position [m]."""
     axis: wp.vec3
     """Axis of its joint."""
     origin: wp.vec3
@@ -65,12 +72,15 @@ class Body:
     inertia: wp.mat33
     """Inertia about it."""
     mass: float
-    """Mass of the body and all that it carries [kg], and its first and second moments about the origin."""
+    """Mass of the body and all that it carries [kg]."""
     first: wp.vec3
+    """First moment of that mass about the origin [kg m]."""
     second: wp.mat33
+    """Inertia of that mass about the origin [kg m^2]."""
     push: wp.vec3
-    """Momentum per velocity of the joint, and angular momentum about the origin."""
+    """Momentum of that mass per velocity of the joint."""
     swirl: wp.vec3
+    """Angular momentum of that mass about the origin per velocity of the joint."""
     pivot: wp.vec3
     """A point of the body: the origin of the last joint above or at it [m]."""
     spin: wp.vec3
@@ -78,11 +88,13 @@ class Body:
     moving: wp.vec3
     """Velocity of the centre of mass [m/s]."""
     bend: wp.vec3
-    """Change of the angular velocity and acceleration of the centre while the velocities of the robot stay the same."""
+    """Change of the angular velocity while the velocities of the robot stay the same [rad/s^2]."""
     pull: wp.vec3
+    """Acceleration of the centre of mass while they do [m/s^2]."""
     force: wp.vec3
-    """What that takes, for the body and all that it carries: force, and torque about the origin."""
+    """Force that this takes for the body and all that it carries [N]."""
     torque: wp.vec3
+    """Torque about the origin that it takes [N m]."""
 
 
 @wp.func

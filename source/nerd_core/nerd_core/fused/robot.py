@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,13 +15,13 @@ import warp as wp
 from torch import Tensor
 
 from ..contact_rules import Rules
-from ..contact_solver import ContactSolver
+from ..contact_solver import CONSTANTS, ContactSolver
 from ..contacts import Contacts
 from ..frames import rotation_matrix
 from ..kinematics import local_transform
-from ..spec import Inertia, RobotSpec
+from ..spec import IDENTITY_QUAT, RobotSpec
 from .bodies import Link
-from .solver import ANSWERS, Joint, Slot, Solver
+from .solver import AnswersOfRules, Joint, Slot, Solver
 from .step import Layout, Sizes, make_kernel
 
 VERY_FAR = 1.0e9
@@ -43,6 +45,7 @@ class FusedRobot:
         """
         with wp.ScopedLogLevel(wp.LOG_WARNING):
             wp.init()
+        assert list(CONSTANTS) == ["push", "push of a stop", "fastest push", "home", "friction", "carried", "turned"]
         self._solver, self._device = solver, wp.device_from_torch(device)
         root = 6 if spec.floating_base else 0
         carried = [spec.joint_names.index(body.joint) for body in spec.bodies if body.joint is not None]
@@ -70,8 +73,11 @@ class FusedRobot:
             _numbers(spec, solver),
         ]
         self._scales = wp.array(solver.cfg.scales, dtype=wp.float32, device=self._device)
-        self._nothing = Contacts.none((1,), 0, device)
+        none = torch.zeros(1, 0, dtype=torch.float32, device=device)
+        self._nothing = none, none.new_zeros(1, 0, 3), none.bool()
         self._pool: ThreadPoolExecutor | None = None
+        self._pool_of = 0
+        wp.synchronize_device(self._device)  # the tables were sent on a stream of Warp's own
 
     @torch.no_grad()
     def __call__(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> Tensor:
@@ -82,17 +88,19 @@ class FusedRobot:
             control: Efforts held over the step, shape (M, C).
             contacts: Contacts of ``state`` of all slots, leading dimension (M,). None for a robot that touches nothing.
         """
-        seen = contacts if contacts is not None and self._sizes.slots else self._nothing
+        distance, normal, active = self._nothing
+        if contacts is not None and self._sizes.slots:
+            distance, normal, active = contacts.distance, contacts.normal.contiguous(), contacts.active
         ended = torch.empty_like(state)
         inner, outer = self._rules()
         arrays = [
             wp.from_torch(self._solver.constants.exp()),
             self._scales,
             wp.from_torch(inner, dtype=self._features),
-            wp.from_torch(outer, dtype=ANSWERS),
-            *map(wp.from_torch, (state.detach(), control.detach(), seen.distance)),
-            wp.from_torch(seen.normal, dtype=wp.vec3),
-            *map(wp.from_torch, (seen.active, ended)),
+            wp.from_torch(outer, dtype=AnswersOfRules),
+            *map(wp.from_torch, (state.detach(), control.detach(), distance.detach())),
+            wp.from_torch(normal.detach(), dtype=wp.vec3),
+            *map(wp.from_torch, (active, ended)),
         ]
         arguments = [*self._tables, *arrays]
         if state.is_cuda:
@@ -114,9 +122,13 @@ class FusedRobot:
                 wp.launch(self._kernel, envs, [first, *arguments], device=self._device)
 
         helpers = min(torch.get_num_threads(), -(-count // SHARE)) - 1
-        if helpers > 0 and self._pool is None:
-            self._pool = ThreadPoolExecutor(thread_name_prefix="fused")
-        others = [self._pool.submit(work) for _ in range(helpers)] if self._pool is not None else []
+        if helpers > 0 and self._pool_of != os.getpid():  # a process that was forked has no threads of its parent
+            self._pool, self._pool_of = ThreadPoolExecutor(thread_name_prefix="fused"), os.getpid()
+        others = []
+        with contextlib.suppress(RuntimeError):  # the interpreter is about to end, and starts no threads any more
+            for _ in range(helpers):
+                assert self._pool is not None
+                others.append(self._pool.submit(work))
         work()
         for other in others:
             other.result()
@@ -142,10 +154,12 @@ def _links(spec: RobotSpec, velocities: dict[int, int]) -> list[Any]:
         number = None if body.joint is None else spec.joint_names.index(body.joint)
         joint = None if number is None else spec.joints[number]
         local = local_transform(body, joint)
-        if body.parent is None and not spec.floating_base:
-            turn = rotation_matrix(torch.tensor(spec.root_quat, dtype=torch.double))
-            local["_constant"] = torch.cat((turn, torch.tensor(spec.root_pos, dtype=torch.double)[:, None]), -1)
-        inertia = body.inertia or Inertia(0.0)
+        if body.parent is None:  # a root that floats stands at the origin of its own axes
+            pose = (IDENTITY_QUAT, (0.0, 0.0, 0.0)) if spec.floating_base else (spec.root_quat, spec.root_pos)
+            turn, shift = (torch.tensor(each, dtype=torch.double) for each in pose)
+            local["_constant"] = torch.cat((rotation_matrix(turn), shift[:, None]), -1)
+        inertia = body.inertia
+        assert inertia is not None  # Multibody has looked
         (xx, yy, zz), (xy, xz, yz) = inertia.moments, inertia.products
         child = rotation_matrix(torch.tensor(body.child_quat, dtype=torch.double))
         link = Link()

@@ -15,12 +15,12 @@ from typing import Any
 
 import warp as wp
 
-from ..contact_rules import STRONGEST
+from ..contact_rules import SEEN, STRONGEST, TRAITS
 from ..contact_solver import FAR, NEAR, SLIDES
 from ..impulses import TINY
 from .bodies import Body, Link, combined, slope
 
-ANSWERS = wp.types.vector(length=8, dtype=wp.float32)
+AnswersOfRules = wp.types.vector(length=8, dtype=wp.float32)
 """Answers of the rules, two of them unused: eight fit a register."""
 
 WEAKEST = math.exp(-STRONGEST)
@@ -85,8 +85,9 @@ class Ground:
     normal: wp.vec3
     """Normal, environment axes; zero where there is no ground."""
     gap: float
-    """How far away it is, at the beginning of a physics step and where free motion leads by its end [m]."""
+    """How far away it is at the beginning of a physics step [m]."""
     ahead: float
+    """The same, or at the end of the step with the velocity of the beginning if that is nearer [m]."""
 
 
 @wp.struct
@@ -283,7 +284,7 @@ def bent(
     solver: Solver,
     scales: wp.array[float],
     inner: wp.array2d[Any],
-    outer: wp.array2d[ANSWERS],
+    outer: wp.array2d[AnswersOfRules],
     substep: int,
     seen: wp.vec4,
     across: wp.vec3,
@@ -291,18 +292,18 @@ def bent(
 ):
     """What the rules say of one constraint, see :class:`~nerd_core.contact_rules.Rules`."""
     count = scales.shape[0]
-    hidden = inner[substep, 7 * count + 4]
+    hidden = inner[substep, SEEN * count + TRAITS]
     for number in range(count):
         square = scales[number] * scales[number]
         for i in range(4):
             value = seen[i] / wp.sqrt(seen[i] * seen[i] + square)
-            hidden = hidden + value * inner[substep, 7 * number + i]
+            hidden = hidden + value * inner[substep, SEEN * number + i]
         if across[0] != 0.0:
             for i in range(3):
                 value = across[i] / wp.sqrt(across[i] * across[i] + square)
-                hidden = hidden + value * inner[substep, 7 * number + 4 + i]
-    for i in range(4):
-        hidden = hidden + traits[i] * inner[substep, 7 * count + i]
+                hidden = hidden + value * inner[substep, SEEN * number + 4 + i]
+    for i in range(TRAITS):
+        hidden = hidden + traits[i] * inner[substep, SEEN * count + i]
     answers = outer[substep, solver.hidden]
     for i in range(solver.hidden):
         answers = answers + wp.max(hidden[i], 0.0) * outer[substep, i]
@@ -324,7 +325,7 @@ def mended(
     constants: wp.array[float],
     scales: wp.array[float],
     inner: wp.array2d[Any],
-    outer: wp.array2d[ANSWERS],
+    outer: wp.array2d[AnswersOfRules],
     joint_pos: wp.array[float],
     rows: wp.array[Row],
     white: wp.array[Any],
@@ -399,7 +400,7 @@ def mended(
             speed = rows[i].base + wp.dot(white[i], given)
             if now <= 0.0 or load > 0.0 or speed + least * target < 0.0:
                 x, y = rows[i + 1], rows[i + 2]
-                answers = ANSWERS(1.0)
+                answers = AnswersOfRules(1.0)
                 if solver.hidden > 0:
                     slip, grip = wp.vec2(x.speed, y.speed), wp.vec2(x.load * x.ease, y.load * y.ease)
                     slipping = wp.sqrt(wp.dot(slip, slip) + TINY)

@@ -24,8 +24,8 @@ from .bodies import (
     weigh_bodies,
 )
 from .solver import (
-    ANSWERS,
     FAR,
+    AnswersOfRules,
     Ground,
     Joint,
     Row,
@@ -38,7 +38,7 @@ from .solver import (
 TINY = 1.0e-20
 
 OPTIONS = {"max_unroll": 4, "cpu_compiler_flags": "-march=native -vectorize-loops -vectorize-slp"}
-"""How kernels are compiled: Warp asks for no vectors of numbers by itself, which makes a quarter of the time."""
+"""How kernels are compiled. Unasked, Warp's compiler makes no use of vectors of numbers: a fifth of the time."""
 
 
 @wp.struct
@@ -145,7 +145,7 @@ def make_kernel(sizes: Sizes) -> wp.Kernel:
         constants: wp.array[float],
         scales: wp.array[float],
         inner: wp.array2d[features],
-        outer: wp.array2d[ANSWERS],
+        outer: wp.array2d[AnswersOfRules],
         state: wp.array2d[float],
         control: wp.array2d[float],
         distance: wp.array2d[float],
@@ -153,6 +153,7 @@ def make_kernel(sizes: Sizes) -> wp.Kernel:
         active: wp.array2d[bool],
         ended: wp.array2d[float],
     ):
+        """Steps environment ``first`` and the following ones. All tables are those of :mod:`nerd_core.fused.robot`."""
         env = first + wp.tid()
         own_bodies = wp.zeros(shape=(body_count,), dtype=Body)
         own_joint_pos = wp.zeros(shape=(joint_count,), dtype=float)
