@@ -262,7 +262,7 @@ DEMO = {
         title="Ant",
         stages=(),
         evaluations=(Evaluation(ANT_RUN, steps=500), Evaluation(ANT_RUN, "driven", steps=500)),
-        policies=(Policy(ANT_RUN, iterations=150, seconds=240.0),),
+        policies=(Policy(ANT_RUN, iterations=150, seconds=150.0),),
     ),
 }
 """What ``nerd demo`` does: minutes."""
@@ -305,9 +305,9 @@ REPRODUCE = {
             Evaluation(ANT_RUN, "driven", steps=500),
         ),
         policies=(
-            Policy(ANT_RUN, iterations=200, seeds=(0, 1, 2), physx_seeds=(0,), seconds=300.0),
-            Policy(ANT_SPIN, iterations=200, seeds=(0, 1, 2), seconds=300.0),
-            Policy(ANT_SPIN_TRACK, iterations=200, seeds=(0, 1, 2), seconds=300.0),
+            Policy(ANT_RUN, iterations=200, seeds=(0, 1, 2), physx_seeds=(0,), seconds=180.0),
+            Policy(ANT_SPIN, iterations=200, seeds=(0, 1, 2), seconds=180.0),
+            Policy(ANT_SPIN_TRACK, iterations=200, seeds=(0, 1, 2), seconds=180.0),
         ),
     ),
     "cartpole-network": Recipe(

@@ -5,7 +5,7 @@
 
 .. code-block:: bash
 
-    nerd reproduce cartpole                 # half an hour on two cores; ant: an hour and a half
+    nerd reproduce cartpole                 # half an hour on two cores; ant: an hour and more
     nerd reproduce ant --out runs/ant-again
     nerd reproduce cartpole --smoke         # every phase in tiny sizes: shows that the way is open, proves nothing else
 
