@@ -264,6 +264,31 @@ def load_of_gravity(links: wp.array[Link], floating: int, bodies: wp.array[Body]
 
 
 @wp.func
+def load_of_force(
+    links: wp.array[Link],
+    floating: int,
+    bodies: wp.array[Body],
+    body: int,
+    force: wp.vec3,
+    torque: wp.vec3,
+    zeros: Any,
+):
+    """Forces on all velocities of the robot by one on a body, given with its torque about the origin."""
+    load = zeros
+    if floating == 1:
+        for i in range(3):
+            load[i] = force[i]
+            load[3 + i] = torque[i]
+    above = int(body)
+    while above >= 0:
+        if links[above].joint >= 0:
+            turning, moving = slope(links[above].slides, bodies[above].axis, bodies[above].origin)
+            load[links[above].velocity] = wp.dot(turning, torque) + wp.dot(moving, force)
+        above = links[above].parent
+    return load
+
+
+@wp.func
 def factorise(
     links: wp.array[Link],
     floating: int,
@@ -278,19 +303,7 @@ def factorise(
     for i in range(links.shape[0]):
         if links[i].joint >= 0:
             own = links[i].velocity
-            row = zeros
-            push = bodies[i].push
-            swirl = bodies[i].swirl
-            if floating == 1:
-                for axis in range(3):
-                    row[axis] = push[axis]
-                    row[3 + axis] = swirl[axis]
-            above = int(i)
-            while above >= 0:
-                if links[above].joint >= 0:
-                    turning, moving = slope(links[above].slides, bodies[above].axis, bodies[above].origin)
-                    row[links[above].velocity] = wp.dot(turning, swirl) + wp.dot(moving, push)
-                above = links[above].parent
+            row = load_of_force(links, floating, bodies, i, bodies[i].push, bodies[i].swirl, zeros)
             row[own] = row[own] + links[i].rotor
             rows[own] = row
     if floating == 1:

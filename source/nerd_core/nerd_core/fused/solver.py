@@ -18,7 +18,7 @@ import warp as wp
 from ..contact_rules import SEEN, STRONGEST, TRAITS
 from ..contact_solver import FAR, NEAR, SLIDES
 from ..impulses import TINY
-from .bodies import Body, Link, combined, slope
+from .bodies import Body, Link, combined, load_of_force
 
 AnswersOfRules = wp.types.vector(length=8, dtype=wp.float32)
 """Answers of the rules, two of them unused: eight fit a register."""
@@ -168,32 +168,6 @@ def across_normal(normal: wp.vec3, moving: wp.vec3, turn: wp.mat33):
 
 
 @wp.func
-def row_of_point(
-    links: wp.array[Link],
-    floating: int,
-    bodies: wp.array[Body],
-    body: int,
-    point: wp.vec3,
-    direction: wp.vec3,
-    zeros: Any,
-):
-    """Velocity of a point that a body carries, along a direction, per velocity of the robot."""
-    row = zeros
-    moment = wp.cross(point, direction)
-    if floating == 1:
-        for i in range(3):
-            row[i] = direction[i]
-            row[3 + i] = moment[i]
-    above = int(body)
-    while above >= 0:
-        if links[above].joint >= 0:
-            turning, moving = slope(links[above].slides, bodies[above].axis, bodies[above].origin)
-            row[links[above].velocity] = wp.dot(turning, moment) + wp.dot(moving, direction)
-        above = links[above].parent
-    return row
-
-
-@wp.func
 def before_stop(joint: Joint, pos: float, sign: float):
     """How far a joint is before the stop that it looks at."""
     if sign < 0.0:
@@ -273,7 +247,8 @@ def begin_rows(
                 direction = along
             elif axis == 2:
                 direction = across
-            table = row_of_point(links, floating, bodies, body, point, direction, zeros)
+            # What a unit force does to the robot's velocities is what these do to the speed along it.
+            table = load_of_force(links, floating, bodies, body, direction, wp.cross(point, direction), zeros)
             speed = wp.dot(table, velocity) + wp.dot(drift, direction)
             begin_row(i + axis, combined(inverse, table, zeros), speed, wp.dot(table, ramp), rows, white)
     return touching, crowd
