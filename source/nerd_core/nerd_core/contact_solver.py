@@ -189,12 +189,10 @@ class ContactSolver(nn.Module):
         Args:
             frames: Where the bodies are.
             turn: Rotation matrices of the root, shape (3, 3, M); None for a fixed base.
-            contacts: Contacts of all slots of the robot, leading dimension (M,); None counts as none.
+            contacts: Contacts of all slots of the robot, leading dimension (M,); None for one that touches nothing.
         """
-        if not self.touching:
-            return None
         if contacts is None:
-            raise ValueError(f"got no contacts for the solver of '{self.spec.name}', expected those of its slots")
+            return None
         distance, normal, active = (
             each.index_select(1, self.slots) for each in (contacts.distance, contacts.normal, contacts.active)
         )

@@ -86,7 +86,7 @@ class Mechanics(nn.Module):
         Args:
             state: States, shape (..., S).
             control: Efforts held over the step, shape (..., C).
-            contacts: Contacts of ``state`` of all slots. None counts as none.
+            contacts: Contacts of ``state`` of all slots. None only for a robot that touches nothing.
 
         Returns:
             Shape (..., D).

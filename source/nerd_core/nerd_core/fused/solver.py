@@ -113,6 +113,13 @@ class Row:
 
 
 @wp.func
+def centre_of(slots: wp.array[Slot], slot: int, bodies: wp.array[Body]):
+    """Where the centre of a slot is."""
+    body = slots[slot].body
+    return bodies[body].turn * slots[slot].point + bodies[body].shift
+
+
+@wp.func
 def near_slots(
     slots: wp.array[Slot],
     solver: Solver,
@@ -131,7 +138,7 @@ def near_slots(
     for i in range(slots.shape[0]):
         body = slots[i].body
         normal = wp.transpose(turn) * grounds[i].normal
-        place = bodies[body].turn * slots[i].point + bodies[body].shift
+        place = centre_of(slots, i, bodies)
         gap = wp.dot(place, normal) - (grounds[i].height - wp.dot(grounds[i].normal, shift))
         moving = bodies[body].moving + wp.cross(bodies[body].spin, place - bodies[body].centre)
         ahead = wp.min(gap, gap + solver.dt * wp.dot(moving, normal))
@@ -234,8 +241,7 @@ def begin_rows(
         body = int(slots[slot].body)
         i = count + 3 * number
         normal = wp.transpose(turn) * grounds[slot].normal
-        centre = bodies[body].turn * slots[slot].point + bodies[body].shift
-        point = centre - slots[slot].radius * normal
+        point = centre_of(slots, slot, bodies) - slots[slot].radius * normal
         pull = solver.dt * bodies[body].pull
         bend = solver.dt * wp.cross(bodies[body].bend, point - bodies[body].centre)
         drift = constants[5] * pull + constants[6] * bend

@@ -32,6 +32,7 @@ from .solver import (
     Slot,
     Solver,
     begin_rows,
+    centre_of,
     mended,
 )
 
@@ -197,14 +198,12 @@ def make_kernel(sizes: Sizes) -> wp.Kernel:
         weigh_bodies(links, bodies)
         for i in range(slots.shape[0]):
             source = slots[i].place
-            body = slots[i].body
             gap = float(FAR)
             if active[env, source]:
                 gap = distance[env, source] - slots[i].radius
             up = normal[env, source]
-            centre = bodies[body].turn * slots[i].point + bodies[body].shift
             grounds[i].normal = up
-            grounds[i].height = wp.dot(turn * centre, up) - gap
+            grounds[i].height = wp.dot(turn * centre_of(slots, i, bodies), up) - gap
 
         for part in range(layout.decimation):
             pull = wp.transpose(turn) * layout.gravity
