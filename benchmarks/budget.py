@@ -75,7 +75,7 @@ DATA = {
 ROWS = (
     *(Row("minutes", f"{minutes:g} min", minutes=minutes) for minutes in (0.5, 1.0, 2.0, 4.0)),
     *(
-        Row("mechanics", f"mechanics and rules, {minutes:g} min", minutes=minutes, changes={"model": "rules"})
+        Row("mechanics", f"mechanics and rules, {minutes:g} min", minutes=minutes, changes={"model": "mechanics"})
         for minutes in (0.5, 1.0, 2.0, 4.0)
     ),
     *(Row("transitions", f"{count:,} transitions", transitions=count) for count in (30_000, 100_000, 300_000)),
@@ -116,7 +116,7 @@ def main() -> None:
         show(json.loads(place(options.work, row).read_text(encoding="utf-8")))
     done = [json.loads(place(options.work, row).read_text(encoding="utf-8")) for row in rows]
     if options.json is not None:
-        from nerd_core.provenance import describe_run
+        from nerd_core.files.provenance import describe_run
 
         options.json.write_text(json.dumps({"rows": done, **describe_run()}, indent=1) + "\n", encoding="utf-8")
     if options.plot is not None:
@@ -141,32 +141,37 @@ def run(row: Row, work: Path) -> None:
     import numpy as np
     import torch
 
-    from nerd_core.cli.train import preset_settings
     from nerd_core.data.dataset import TrajectoryDataset
-    from nerd_core.frames import ChangeCfg
-    from nerd_core.metrics import open_loop
-    from nerd_core.models import MlpCfg, ResidualMlpCfg
-    from nerd_core.predictor import Predictor
-    from nerd_core.training import RolloutCfg, train
+    from nerd_core.network.architectures.mlp import MlpCfg
+    from nerd_core.network.architectures.residual import ResidualMlpCfg
+    from nerd_core.predictor.predictor import Predictor
+    from nerd_core.robot.frames import ChangeCfg
+    from nerd_core.training.config import RolloutCfg
+    from nerd_core.training.metrics import open_loop
+    from nerd_core.training.presets import PRESETS
+    from nerd_core.training.run import train
 
     torch.manual_seed(0)
     change = dict(row.changes)
     kind = change.pop("model", "residual")
-    predictor_cfg, training = preset_settings(kind)
-    model = predictor_cfg.model
+    predictor_cfg, training = PRESETS[kind].predictor, PRESETS[kind].training
+    network = predictor_cfg.network
     if kind == "residual":
         shape: dict[str, Any] = {"kinks": 64} | {
             key: change.pop(key) for key in ("width", "hidden", "kinks", "window") if key in change
         }
-        model = ResidualMlpCfg(**shape)
-        training = replace(training, length=model.window)
+        network = ResidualMlpCfg(**shape)
+        training = replace(training, window_length=network.window)
     elif kind == "mlp":
-        model = MlpCfg(hidden=(160, 160, 160))
-    elif kind == "rules":
-        training = replace(training, batch=2048)
+        network = MlpCfg(hidden=(160, 160, 160))
+    elif kind == "mechanics":
+        training = replace(training, batch_size=2048)
     token = replace(predictor_cfg.token, contacts=False, limits=change.pop("limits", True))
     predictor_cfg = replace(
-        predictor_cfg, model=model, token=token, change=ChangeCfg(integration=change.pop("integration", "trapezoid"))
+        predictor_cfg,
+        network=network,
+        token=token,
+        change=ChangeCfg(integration=change.pop("integration", "trapezoid")),
     )
     if "optimiser" in change:
         optimiser = replace(training.optimiser, kind=change.pop("optimiser"), lr=change.pop("lr"))
@@ -204,41 +209,37 @@ def show(found: dict[str, Any]) -> None:
 
 def draw(done: list[dict[str, Any]], path: Path) -> None:
     """Draws errors against minutes and transitions."""
-    import matplotlib
+    from nerd_core.files.figures import BLUE, GREEN, ORANGE, log_scale, new_figure, save_figure
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, 3, figsize=(10.4, 3.4), sharey=True, layout="constrained")
     base = next((row for row in done if row["group"] == "minutes" and row["minutes"] == BASE_MINUTES), None)
-    panels = (
+    groups = (
         ("minutes", "minutes", "a network"),
         ("mechanics", "minutes", "mechanics and rules"),
         ("transitions", "transitions", f"a network, {BASE_MINUTES:g} min"),
     )
-    for axis, (group, along, title) in zip(axes, panels, strict=True):
-        rows = [row for row in done if row["group"] == group]
-        if group == "transitions" and base is not None:
-            rows.append(base)
-        rows.sort(key=lambda row: row[along])
-        for horizon, colour in zip(HORIZONS, ("#1f5fa8", "#c2571a", "#3a7d44"), strict=True):
-            for quantity, style in (("joint_m", "-"), ("joint_rad", "--")):
-                values = [row["errors"][str(horizon)][quantity] for row in rows]
-                unit = "cart [m]" if quantity == "joint_m" else "pole [rad]"
-                label = f"{horizon} steps, {unit}"
-                axis.plot([row[along] for row in rows], values, style, marker="o", ms=3, color=colour, label=label)
-        axis.set(xscale="log", yscale="log", title=title)
-        axis.set_xlabel("minutes of training" if along == "minutes" else along)
-        if along == "minutes":
-            minutes = sorted({row[along] for row in rows})
-            axis.set_xticks(minutes, labels=[f"{each:g}" for each in minutes])
-            axis.minorticks_off()
-        axis.grid(alpha=0.3, linewidth=0.4)
-    axes[0].set_ylabel("mean error up to the horizon")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right center", frameon=False, fontsize=8)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
+    with new_figure(10.4, 3.4, columns=len(groups), sharey=True) as (figure, panels):
+        for axes, (group, along, title) in zip(panels, groups, strict=True):
+            rows = [row for row in done if row["group"] == group]
+            if group == "transitions" and base is not None:
+                rows.append(base)
+            rows.sort(key=lambda row: row[along])
+            for horizon, colour in zip(HORIZONS, (BLUE, ORANGE, GREEN), strict=True):
+                for quantity, style in (("joint_m", "-"), ("joint_rad", "--")):
+                    values = [row["errors"][str(horizon)][quantity] for row in rows]
+                    unit = "cart [m]" if quantity == "joint_m" else "pole [rad]"
+                    label = f"{horizon} steps, {unit}"
+                    axes.plot([row[along] for row in rows], values, style, marker="o", ms=3, color=colour, label=label)
+            axes.set_title(title)
+            log_scale(axes, "x", "y")
+            axes.set_xlabel("minutes of training" if along == "minutes" else along)
+            if along == "minutes":
+                minutes = sorted({row[along] for row in rows})
+                axes.set_xticks(minutes, labels=[f"{each:g}" for each in minutes])
+                axes.minorticks_off()
+        panels[0].set_ylabel("mean error up to the horizon")
+        handles, labels = panels[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside right center")
+        save_figure(figure, path)
 
 
 if __name__ == "__main__":

@@ -51,9 +51,9 @@ def main() -> None:
     from isaaclab_tasks.utils.parse_cfg import parse_env_cfg
 
     import nerd_isaaclab.tasks  # noqa: F401  (registers the tasks)
-    from nerd_core.frames import ChangeCfg, ChangeCodec
-    from nerd_core.metrics import compare
-    from nerd_core.provenance import describe_run
+    from nerd_core.files.provenance import describe_run
+    from nerd_core.robot.frames import ChangeCfg, ChangeCodec
+    from nerd_core.training.metrics import compare
     from nerd_isaaclab.collect.lean_scene import LeanScene
 
     count = options.trajectories

@@ -46,28 +46,26 @@ def main() -> None:
     options = tyro.cli(Options, description=__doc__)
     if len(options.files) != len(options.labels):
         raise SystemExit(f"got {len(options.files)} files and {len(options.labels)} labels, expected one label a file")
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
     import numpy as np
 
-    figure, axes = plt.subplots(1, len(options.quantities), figsize=(3.6 * len(options.quantities), 3.1), squeeze=False)
-    for axis, quantity in zip(axes[0], options.quantities, strict=True):
-        for path, label in zip(options.files, options.labels, strict=True):
-            curve = np.array(json.loads(path.read_text(encoding="utf-8"))["curves"][quantity], dtype=float)
-            steps = np.arange(1, len(curve) + 1)
-            axis.plot(steps, np.cumsum(curve) / steps, label=label, linewidth=1.4)
-        marks = [mark.split(":") for mark in options.paper if mark.startswith(quantity + ":")]
-        if marks:
-            axis.plot([int(m[1]) for m in marks], [float(m[2]) for m in marks], "k_", ms=12, mew=2, label="the paper")
-        axis.set(xlabel="horizon [control steps]", title=TITLES.get(quantity, quantity), yscale="log")
-        axis.grid(alpha=0.3, which="both", linewidth=0.4)
-    axes[0][0].set_ylabel("mean error up to the horizon")
-    axes[0][-1].legend(frameon=False, fontsize=7)
-    figure.tight_layout()
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(options.out, dpi=130)
+    from nerd_core.files.figures import log_scale, new_figure, save_figure
+
+    width = 3.6 * len(options.quantities)
+    with new_figure(width, 3.1, columns=len(options.quantities)) as (figure, panels):
+        for axes, quantity in zip(panels, options.quantities, strict=True):
+            for path, label in zip(options.files, options.labels, strict=True):
+                curve = np.array(json.loads(path.read_text(encoding="utf-8"))["curves"][quantity], dtype=float)
+                steps = np.arange(1, len(curve) + 1)
+                axes.plot(steps, np.cumsum(curve) / steps, label=label)
+            marks = [mark.split(":") for mark in options.paper if mark.startswith(quantity + ":")]
+            if marks:
+                horizons, errors = [int(mark[1]) for mark in marks], [float(mark[2]) for mark in marks]
+                axes.plot(horizons, errors, "k_", ms=12, mew=2, label="the paper")
+            axes.set(xlabel="horizon [control steps]", title=TITLES.get(quantity, quantity))
+            log_scale(axes, "y")
+        panels[0].set_ylabel("mean error up to the horizon")
+        panels[-1].legend()
+        save_figure(figure, options.out)
 
 
 if __name__ == "__main__":

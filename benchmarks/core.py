@@ -26,7 +26,7 @@ import tyro
 from core_contacts import measure_contacts
 from core_stepping import measure_stepping
 
-from nerd_core.provenance import describe_run
+from nerd_core.files.provenance import describe_run
 
 Part = Literal["stepping", "training", "contacts"]
 

@@ -11,12 +11,12 @@ import torch
 from core_stepping import MODELS
 from timing import in_turns
 
-from nerd_core.contacts import ContactModel
-from nerd_core.grounds import Ground, PlaneGround
-from nerd_core.height_field import HeightFieldGround
-from nerd_core.models import build_model, transformer_cfg
-from nerd_core.slots import capsule_slots, sphere_slots
-from nerd_core.spec import Body, Control, Joint, RobotSpec
+from nerd_core.contact.contacts import ContactModel
+from nerd_core.contact.grounds import Ground, PlaneGround
+from nerd_core.contact.triangle_mesh import TriangleMeshGround
+from nerd_core.network.architectures.transformer import transformer_cfg
+from nerd_core.robot.slots import capsule_slots, sphere_slots
+from nerd_core.robot.spec import Body, Control, Joint, RobotSpec
 
 ENVS = 512
 
@@ -47,6 +47,22 @@ def ant() -> RobotSpec:
     )
 
 
+def rough_mesh(count: int, spacing: float) -> TriangleMeshGround:
+    """Rough ground of up to 10 cm around the origin.
+
+    Args:
+        count: Number of corner points along each side.
+        spacing: Distance of neighbouring corner points [m].
+    """
+    i, j = torch.meshgrid(torch.arange(count), torch.arange(count), indexing="ij")
+    vertices = torch.stack((i * spacing, j * spacing, 0.1 * torch.rand(count, count)), -1).reshape(-1, 3)
+    corner = (i * count + j)[:-1, :-1].reshape(-1)
+    first = torch.stack((corner, corner + count, corner + count + 1), -1)
+    second = torch.stack((corner, corner + count + 1, corner + 1), -1)
+    middle = 0.5 * count * spacing
+    return TriangleMeshGround(vertices, torch.cat((first, second)), torch.tensor([[middle, middle, 0.0]]))
+
+
 def measure_contacts(turns: int) -> dict[str, Any]:
     """Measures forward kinematics and queries of all slots, as a share of the cached step of the published Ant model.
 
@@ -60,10 +76,10 @@ def measure_contacts(turns: int) -> dict[str, Any]:
     state[:, spec.state.root_quat] = torch.nn.functional.normalize(torch.randn(ENVS, 4), dim=-1)
     grounds: dict[str, Ground] = {
         "plane": PlaneGround.flat(),
-        "height field": HeightFieldGround(0.1 * torch.rand(200, 200), 0.1, torch.tensor([[10.0, 10.0, 0.0]])),
+        "mesh": rough_mesh(200, 0.1),
     }
     contacts, in_dim = ContactModel(spec), MODELS["paper-384"][0]
-    model, token = build_model(transformer_cfg("paper-384"), *MODELS["paper-384"]), torch.randn(ENVS, in_dim)
+    model, token = transformer_cfg("paper-384").build(*MODELS["paper-384"]), torch.randn(ENVS, in_dim)
     cache = model.init_cache(ENVS)
     functions: dict[str, Any] = {"network": lambda: model.step(token, cache)}
     for name, ground in grounds.items():
@@ -79,5 +95,5 @@ def measure_contacts(turns: int) -> dict[str, Any]:
     print()
     return {
         "contact_share_of_network": times.ratio("plane", "network"),
-        "contact_share_of_network_height_field": times.ratio("height field", "network"),
+        "contact_share_of_network_mesh": times.ratio("mesh", "network"),
     }

@@ -14,9 +14,10 @@ from timing import in_turns
 from torch import Tensor
 from torch.nn import functional
 
-from nerd_core.models import SequenceModel, build_model, transformer_cfg
+from nerd_core.network.architectures.base import SequenceModel
+from nerd_core.network.architectures.transformer import transformer_cfg
 
-MODELS = {"small": (6, 4), "paper-192": (6, 4), "paper-384": (215, 29)}
+MODELS = {"small": (6, (4,)), "paper-192": (6, (4,)), "paper-384": (215, (29,))}
 """Presets and their dimensions: tokens and outputs of the published Cartpole and Ant models."""
 
 REFERENCE_MS = {"paper-192": 165.0, "paper-384": 601.0}
@@ -39,7 +40,7 @@ def measure_stepping(envs: Sequence[int], turns: int, compile: bool) -> dict[str
     for preset, dims in MODELS.items():
         torch.manual_seed(0)
         cfg = transformer_cfg(preset)
-        model = build_model(cfg, *dims)
+        model = cfg.build(*dims)
         for count in envs:
             x, window = torch.randn(count, dims[0]), torch.randn(count, cfg.window, dims[0])
             cache = model.init_cache(count)

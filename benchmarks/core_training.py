@@ -19,12 +19,14 @@ from timing import in_turns
 from torch import Tensor
 
 from nerd_core.data.dataset import TrajectoryDataset
-from nerd_core.models import Transformer, transformer_cfg
-from nerd_core.optim import OptimiserCfg
-from nerd_core.predictor import Predictor, PredictorCfg
-from nerd_core.spec import Body, Control, Joint, RobotSpec
-from nerd_core.tokens import TokenCfg
-from nerd_core.training import Run, TrainCfg, advance
+from nerd_core.network.architectures.transformer import Transformer, transformer_cfg
+from nerd_core.network.tokens import TokenCfg
+from nerd_core.predictor.config import PredictorCfg
+from nerd_core.predictor.predictor import Predictor
+from nerd_core.robot.spec import Body, Control, Joint, RobotSpec
+from nerd_core.training.config import TrainCfg
+from nerd_core.training.optimiser import OptimiserCfg
+from nerd_core.training.run import Run, update_weights
 
 BATCH, WINDOW, STEPS = 512, 10, 100
 TRAJECTORIES = 1000
@@ -70,10 +72,10 @@ def measure_training(
     for preset in models:
         for optimiser in optimisers:
             run = make_run(preset, OPTIMISERS[optimiser], compile)
-            model = run.predictor.model
+            model = run.predictor.network
             assert isinstance(model, Transformer)
             functions: dict[str, Callable[[], Any]] = {
-                "update": lambda run=run: advance(run, 0.5),
+                "update": lambda run=run: update_weights(run, 0.5),
                 "products": products(model),
                 "data": lambda run=run: next(run.windows),
             }
@@ -103,9 +105,14 @@ def make_run(preset: str, optimiser: OptimiserCfg, compile: bool = False) -> Run
     control = torch.randn(TRAJECTORIES, STEPS, spec.control_dim)
     ground = torch.tensor([0.0, 0.0, 1.0, 0.0]) if spec.slots else None
     data = TrajectoryDataset.from_tensors(spec, state, control, ground=ground)
-    cfg = PredictorCfg(model=transformer_cfg(preset), token=TokenCfg.published())
+    cfg = PredictorCfg(network=transformer_cfg(preset), token=TokenCfg.published())
     train_cfg = TrainCfg(
-        updates=10**9, batch=BATCH, length=WINDOW, optimiser=optimiser, compile=compile, statistics=10_000
+        updates=10**9,
+        batch_size=BATCH,
+        window_length=WINDOW,
+        optimiser=optimiser,
+        compile=compile,
+        normaliser_transitions=10_000,
     )
     return Run(Predictor(spec, cfg), data, None, train_cfg, out=None, resume=False, quiet=True)
 

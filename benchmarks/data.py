@@ -30,9 +30,13 @@ from typing import Literal
 import numpy as np
 import tyro
 
-from nerd_core.data import ShardMeta, ShardWriter, TrajectoryDataset, WindowSampler, write_manifest
-from nerd_core.provenance import describe_run
-from nerd_core.spec import Body, Control, Joint, RobotSpec
+from nerd_core.data.dataset import TrajectoryDataset
+from nerd_core.data.layout import ShardMeta
+from nerd_core.data.manifest import write_manifest
+from nerd_core.data.sampler import WindowSampler
+from nerd_core.data.shards import ShardWriter
+from nerd_core.files.provenance import describe_run
+from nerd_core.robot.spec import Body, Control, Joint, RobotSpec
 
 LIMIT = 4 * 2**30
 STEPS, ENVS = 100, 2048

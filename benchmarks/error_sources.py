@@ -58,11 +58,11 @@ def main() -> None:
 
     import nerd_isaaclab.tasks  # noqa: F401  (registers the tasks)
     from nerd_core import checkpoint
-    from nerd_core.frames import ChangeCodec
-    from nerd_core.metrics import compare, predict
-    from nerd_core.provenance import describe_run
+    from nerd_core.files.provenance import describe_run
+    from nerd_core.robot.frames import ChangeCodec
+    from nerd_core.training.metrics import compare, predict
+    from nerd_isaaclab.checkpoints.shipped import find_checkpoint
     from nerd_isaaclab.collect.lean_scene import LeanScene
-    from nerd_isaaclab.models import find_model
     from nerd_isaaclab.physics.ground import find_ground
 
     cfg = parse_env_cfg(options.task, device="cpu", num_envs=options.trajectories, overrides=["physics=ovphysx"])
@@ -70,7 +70,7 @@ def main() -> None:
     env.reset(seed=options.seed)
     scene = LeanScene(env)
     spec, codec = scene.spec, ChangeCodec(scene.spec)
-    predictor = checkpoint.load(find_model(options.model), expected_spec=spec).eval()
+    predictor = checkpoint.load(find_checkpoint(options.model), expected_spec=spec).eval()
     first = scene.read().clone()
     ground = find_ground(env).to("cpu") if spec.slots else None
     control = torch.zeros(len(first), spec.control_dim)

@@ -89,7 +89,7 @@ def main() -> int:
     for number, setting in enumerate(settings, start=1):
         print(f"[{number}/{len(settings)}] {setting.label()}", file=sys.stderr, flush=True)
         rows += measure(setting, sizes, seconds)
-    from nerd_isaaclab.programs.export import host_facts
+    from nerd_isaaclab.launch.host import host_facts
 
     result = {
         "command": "python benchmarks/physx_cpu.py" + (" --quick" if arguments.quick else ""),

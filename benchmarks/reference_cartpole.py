@@ -20,35 +20,25 @@ import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import h5py
-import numpy as np
 import torch
 import tyro
+from reference_data import load
 from rich.console import Console
 from rich.table import Table
 
 from nerd_core import checkpoint
-from nerd_core.data.dataset import TrajectoryDataset
-from nerd_core.metrics import OpenLoopErrors, compare, open_loop
-from nerd_core.models import ResidualMlpCfg
-from nerd_core.optim import OptimiserCfg
-from nerd_core.predictor import Predictor, PredictorCfg
-from nerd_core.provenance import describe_run, file_digest
-from nerd_core.spec import Body, Control, Joint, RobotSpec
-from nerd_core.tokens import TokenCfg
-from nerd_core.training import TrainCfg, train
+from nerd_core.files.provenance import describe_run, file_digest
+from nerd_core.network.architectures.residual import ResidualMlpCfg
+from nerd_core.network.tokens import TokenCfg
+from nerd_core.predictor.config import PredictorCfg
+from nerd_core.predictor.predictor import Predictor
+from nerd_core.robot.spec import Body, Control, Joint, RobotSpec
+from nerd_core.training.config import TrainCfg
+from nerd_core.training.metrics import compare, open_loop
+from nerd_core.training.optimiser import OptimiserCfg
+from nerd_core.training.run import train
 
 HORIZONS = (10, 100, 500, 1000)
-
-LEAVES = (
-    "train/state",
-    "train/effort",
-    "valid/state",
-    "valid/effort",
-    "passive_eval/state",
-    "passive_eval/reference_model_rollout",
-)
-"""What is read of the file."""
 
 SPEC = RobotSpec(
     name="reference_cartpole",
@@ -64,9 +54,9 @@ SPEC = RobotSpec(
     decimation=5,
 )
 
-PREDICTOR = PredictorCfg(model=ResidualMlpCfg(width=96, hidden=128, layers=3), token=TokenCfg(limits=True))
+PREDICTOR = PredictorCfg(network=ResidualMlpCfg(width=96, hidden=128, layers=3), token=TokenCfg(limits=True))
 
-TRAINING = TrainCfg(minutes=12.0, optimiser=OptimiserCfg(lr=1.0e-2), validations=10, trajectories=256)
+TRAINING = TrainCfg(minutes=12.0, optimiser=OptimiserCfg(lr=1.0e-2), validations=10, validation_trajectories=256)
 
 
 @dataclass(frozen=True)
@@ -90,31 +80,18 @@ class Args:
     """File for the results."""
 
 
-def read(path: Path) -> tuple[TrajectoryDataset, TrajectoryDataset, TrajectoryDataset, OpenLoopErrors]:
-    """Training, validation and passive trajectories, and the errors of the reference's model."""
-    with h5py.File(path) as file:
-        arrays = {name: torch.from_numpy(np.asarray(file[name])) for name in LEAVES}
-    passive = arrays["passive_eval/state"]
-    still = torch.zeros(passive.shape[0], passive.shape[1] - 1, 1)
-    return (
-        TrajectoryDataset.from_tensors(SPEC, arrays["train/state"], arrays["train/effort"].unsqueeze(-1)),
-        TrajectoryDataset.from_tensors(SPEC, arrays["valid/state"], arrays["valid/effort"].unsqueeze(-1)),
-        TrajectoryDataset.from_tensors(SPEC, passive, still),
-        compare(SPEC, arrays["passive_eval/reference_model_rollout"], passive),
-    )
-
-
 def main(args: Args) -> None:
     """Trains, evaluates, prints and writes."""
     if args.threads is not None:
         torch.set_num_threads(args.threads)
-    data, valid, passive, reference = read(args.data)
+    data = load(args.data, SPEC)
+    reference = compare(SPEC, torch.from_numpy(data.reference_rollout), data.passive.beginnings(max(HORIZONS)).state)
     torch.manual_seed(args.seed)
     predictor = Predictor(SPEC, PREDICTOR)
     minutes = None if args.updates else args.minutes
     cfg = replace(TRAINING, seed=args.seed, updates=args.updates, minutes=minutes)
-    result = train(predictor, data, valid, cfg)
-    errors = open_loop(predictor, passive, max(HORIZONS))
+    result = train(predictor, data.train, data.valid, cfg)
+    errors = open_loop(predictor, data.passive, max(HORIZONS))
     table = Table("steps", "cart [m]", "pole [rad]", "reference [m]", "reference [rad]", "times smaller")
     results: dict[str, object] = {}
     for horizon in HORIZONS:

@@ -23,10 +23,11 @@ import h5py
 import numpy as np
 import tyro
 
-from nerd_core.data import ShardMeta, ShardWriter, TrajectoryDataset, command_line, host_name, write_manifest
-from nerd_core.spec import Body, Control, Joint, RobotSpec
-
-FILE = "cartpole_reference_warp.h5"
+from nerd_core.data.dataset import TrajectoryDataset
+from nerd_core.data.layout import ShardMeta, command_line, host_name
+from nerd_core.data.manifest import write_manifest
+from nerd_core.data.shards import ShardWriter
+from nerd_core.robot.spec import Body, Control, Joint, RobotSpec
 
 
 @dataclass(frozen=True)
@@ -67,11 +68,12 @@ def cartpole_spec(frame_dt: float = 1.0 / 60.0) -> RobotSpec:
     )
 
 
-def load(path: str | Path) -> ReferenceCartpole:
+def load(path: str | Path, spec: RobotSpec | None = None) -> ReferenceCartpole:
     """Reads the file into memory (40 MB).
 
     Args:
         path: The file.
+        spec: The robot, if it is not what :func:`cartpole_spec` makes of the file.
     """
     with h5py.File(path, "r") as file:
         arrays = {
@@ -85,7 +87,7 @@ def load(path: str | Path) -> ReferenceCartpole:
                 "passive_eval/reference_model_rollout",
             )
         }
-        spec = cartpole_spec(float(np.asarray(file.attrs["frame_dt_s"])))
+        spec = spec or cartpole_spec(float(np.asarray(file.attrs["frame_dt_s"])))
     passive = arrays["passive_eval/state"]
     return ReferenceCartpole(
         spec=spec,

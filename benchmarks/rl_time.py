@@ -55,7 +55,7 @@ class Options:
 
 def main(options: Options) -> None:
     """Trains in turns and prints the ratio."""
-    from nerd_core.provenance import describe_run
+    from nerd_core.files.provenance import describe_run
 
     numbers: dict[str, Any] = {"load_before": os.getloadavg()[0], "cores": len(os.sched_getaffinity(0))}
     turns: list[dict[str, dict[str, float]]] = []
@@ -77,12 +77,12 @@ def main(options: Options) -> None:
 
 def train(options: Options, way: str) -> dict[str, float]:
     """Seconds of one training, of the command and of an iteration in the middle of it."""
-    from nerd_isaaclab.models import shipped_model
+    from nerd_isaaclab.checkpoints.shipped import shipped_checkpoints
 
     mode, environment = WAYS[way]
     words = [sys.executable, "-m", "nerd_core", "rl", "train", "--task", options.task, f"env.nerd.mode={mode}"]
     if mode == "neural":
-        words.append(f"env.nerd.checkpoint={shipped_model(options.model) or Path(options.model).resolve()}")
+        words.append(f"env.nerd.checkpoint={shipped_checkpoints().get(options.model) or Path(options.model).resolve()}")
     words += ["--num_envs", str(options.num_envs), "--max_iterations", str(options.iterations), "--seed", "0"]
     with tempfile.TemporaryDirectory() as scratch:
         start = time.perf_counter()

@@ -65,7 +65,7 @@ def main(options: Options) -> None:
         assert options.out is not None
         options.out.write_text(json.dumps(measure(options, options.worker)), encoding="utf-8")
         return
-    from nerd_core.provenance import describe_run
+    from nerd_core.files.provenance import describe_run
 
     numbers: dict[str, Any] = {"num_envs": options.num_envs, "load_before": os.getloadavg()[0]}
     for robot in options.robots:
@@ -140,17 +140,18 @@ def _use_model(env: Any, robot: str, path: Path | None) -> str:
     import torch
 
     from nerd_core.dynamics import NeuralDynamics
-    from nerd_core.models import ResidualMlpCfg
-    from nerd_core.predictor import Predictor, PredictorCfg
-    from nerd_isaaclab.models import shipped_model
+    from nerd_core.network.architectures.residual import ResidualMlpCfg
+    from nerd_core.predictor.config import PredictorCfg
+    from nerd_core.predictor.predictor import Predictor
+    from nerd_isaaclab.checkpoints.shipped import shipped_checkpoints
     from nerd_isaaclab.physics.ground import find_ground
 
-    path = path or shipped_model(robot)
+    path = path or shipped_checkpoints().get(robot)
     if path is not None:
         env.load_nerd_checkpoint(str(path))
         return f"checkpoint {path.name}"
     torch.manual_seed(0)
-    predictor = Predictor(env.robot_spec, PredictorCfg(model=ResidualMlpCfg()))
+    predictor = Predictor(env.robot_spec, PredictorCfg(network=ResidualMlpCfg()))
     ground = find_ground(env) if predictor.needs_contacts else None
     env.use_dynamics(NeuralDynamics(predictor, env.num_envs, env.device, ground=ground))
     return "the network that nerd train makes by default, random weights"
@@ -166,7 +167,7 @@ def _parts(env: Any, action: Any, repeats: int = 100) -> dict[str, float]:
     dynamics = neural.dynamics
     predictor, state, control = dynamics.predictor, robot.read(), robot.read_control()
     contacts = predictor.contacts(state, dynamics.ground)
-    token = predictor.tokens(state, control, contacts)
+    encoded = predictor.encode(state, control, contacts)
     prediction = dynamics.prediction
 
     def update() -> None:
@@ -175,8 +176,8 @@ def _parts(env: Any, action: Any, repeats: int = 100) -> dict[str, float]:
     parts = {
         "read state and control": lambda: (robot.read(), robot.read_control()),
         "contacts": lambda: predictor.contacts(state, dynamics.ground),
-        "tokens": lambda: predictor.tokens(state, control, contacts),
-        "network": lambda: predictor.model.step(token, dynamics._cache),
+        "prior and tokens": lambda: predictor.encode(state, control, contacts),
+        "network": lambda: predictor.residual.step(encoded, state, dynamics._cache),
         "next state": lambda: predictor.next_state(state, prediction),
         "guard": lambda: dynamics.guard(state),
         "write state": lambda: robot.write(state),

@@ -36,7 +36,7 @@ def measure(task: str, num_envs: int, steps: int) -> dict[str, Any]:
     import torch
     from collect import make_env
 
-    from nerd_core.frames import quat_conjugate, quat_mul, rotvec_from_quat
+    from nerd_core.robot.frames import quat_conjugate, quat_mul, rotvec_from_quat
     from nerd_isaaclab.collect.excitation import ControlRange, Excitation
     from nerd_isaaclab.collect.initial_states import InitialStateCfg, draw_initial_states
     from nerd_isaaclab.collect.lean_scene import LeanScene

@@ -26,29 +26,33 @@ from typing import Any, Literal
 import torch
 import tyro
 
-from nerd_core.metrics import open_loop
-from nerd_core.models import ModelCfg, ResidualMlpCfg, transformer_cfg
-from nerd_core.optim import OptimiserCfg
-from nerd_core.predictor import Predictor, PredictorCfg
-from nerd_core.provenance import describe_run
-from nerd_core.tokens import TokenCfg
-from nerd_core.training import RolloutCfg, TrainCfg, train
+from nerd_core.files.provenance import describe_run
+from nerd_core.network.architectures.residual import ResidualMlpCfg
+from nerd_core.network.architectures.transformer import transformer_cfg
+from nerd_core.network.config import NetworkCfg
+from nerd_core.network.tokens import TokenCfg
+from nerd_core.predictor.config import PredictorCfg
+from nerd_core.predictor.predictor import Predictor
+from nerd_core.training.config import RolloutCfg, TrainCfg
+from nerd_core.training.metrics import open_loop
+from nerd_core.training.optimiser import OptimiserCfg
+from nerd_core.training.run import train
 
 HORIZONS = (10, 100, 500)
 
 # The rail is endless, so where the cart stands cannot matter.
 TOKEN = TokenCfg(ignored_joint_pos=("rail",))
 # Networks with the settings that suit them. The transformer learns from windows of three times its own.
-MODELS: dict[str, tuple[ModelCfg, TrainCfg]] = {
-    "residual": (ResidualMlpCfg(width=64, hidden=86, layers=3), TrainCfg(updates=1, batch=2048, validations=5)),
+MODELS: dict[str, tuple[NetworkCfg, TrainCfg]] = {
+    "residual": (ResidualMlpCfg(width=64, hidden=86, layers=3), TrainCfg(updates=1, batch_size=2048, validations=5)),
     "tiny": (
         transformer_cfg("tiny"),
-        TrainCfg(updates=1, batch=64, length=30, optimiser=OptimiserCfg(lr=3.0e-3), validations=2),
+        TrainCfg(updates=1, batch_size=64, window_length=30, optimiser=OptimiserCfg(lr=3.0e-3), validations=2),
     ),
 }
 LOSSES = {
     "one-step": RolloutCfg(weight=0.0),
-    "multi-step": RolloutCfg(weight=0.5, start=0.7, steps=16, ramp=0.2, batch=128),
+    "multi-step": RolloutCfg(weight=0.5, start=0.7, steps=16, ramp=0.2, batch_size=128),
 }
 
 
@@ -88,7 +92,7 @@ def main(args: Args) -> None:
     for loss in args.losses:
         for seed in args.seeds:
             torch.manual_seed(seed)
-            predictor = Predictor(bed.SPEC, PredictorCfg(model=network, token=TOKEN))
+            predictor = Predictor(bed.SPEC, PredictorCfg(network=network, token=TOKEN))
             cfg = replace(training, updates=args.updates, minutes=args.minutes, seed=seed, rollout=LOSSES[loss])
             result = train(predictor, data, valid, cfg)
             errors = open_loop(predictor, passive, max(HORIZONS))

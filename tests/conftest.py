@@ -19,9 +19,15 @@ files share stands in ``tests/support`` and is imported as ``from support.<modul
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
+
+# A shell starts what runs in its background with ctrl-C ignored, and every process below inherits that. Tests that
+# interrupt a program need the usual answer to it, wherever the tests themselves were started.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parents[1]
 _MARKER_OF_FOLDER = {"core": "unit", "repo": "unit", "isaaclab": "kitless"}

@@ -13,22 +13,26 @@ import pytest
 import safetensors.torch
 import torch
 
-from nerd_core import checkpoint
+from nerd_core import checkpoint, checkpoint_limits
 from nerd_core.checkpoint import CONFIG, MANIFEST, SPEC, WEIGHTS, CheckpointError
-from nerd_core.models import MlpCfg, RecurrentCfg, TransformerCfg
-from nerd_core.predictor import Predictor, PredictorCfg
-from nerd_core.provenance import describe_run, file_digest
-from nerd_core.safe_files import digest
-from nerd_core.spec import SpecMismatch
-from nerd_core.tokens import TokenCfg
+from nerd_core.checkpoint_limits import expected_tensors
+from nerd_core.files.provenance import describe_run, file_digest
+from nerd_core.files.safe_files import digest
+from nerd_core.network.architectures.mlp import MlpCfg
+from nerd_core.network.architectures.recurrent import RecurrentCfg
+from nerd_core.network.architectures.transformer import TransformerCfg
+from nerd_core.network.tokens import TokenCfg
+from nerd_core.predictor.config import PredictorCfg
+from nerd_core.predictor.predictor import Predictor
+from nerd_core.robot.comparison import SpecMismatch
 from support.checkpoints import SMALL, crawler, pendulum
 
 CONFIGS = {
-    "transformer": PredictorCfg(model=SMALL, force_head=True, variance_head=True),
-    "published": PredictorCfg(model=replace(SMALL, rotary=False), token=TokenCfg.published()),
-    "ensemble": PredictorCfg(model=SMALL, ensemble=3),
-    "mlp": PredictorCfg(model=MlpCfg(hidden=(8, 4), window=2)),
-    "lstm": PredictorCfg(model=RecurrentCfg(cell="lstm", hidden=8)),
+    "transformer": PredictorCfg(network=SMALL, force_head=True, variance_head=True),
+    "published": PredictorCfg(network=replace(SMALL, rotary=False), token=TokenCfg.published()),
+    "ensemble": PredictorCfg(network=SMALL, ensemble=3),
+    "mlp": PredictorCfg(network=MlpCfg(hidden=(8, 4), window=2)),
+    "lstm": PredictorCfg(network=RecurrentCfg(cell="lstm", hidden=8)),
 }
 
 
@@ -36,7 +40,7 @@ def make(cfg: PredictorCfg = CONFIGS["transformer"], spec=None) -> Predictor:
     """A predictor whose normalisers are not the identity."""
     torch.manual_seed(1)
     predictor = Predictor(spec or crawler(), cfg).eval()
-    for normaliser in (predictor.token_normaliser, predictor.change_normaliser):
+    for normaliser in (predictor.residual.token_normaliser, predictor.change_normaliser):
         normaliser.mean.normal_()
         normaliser.std.uniform_(0.5, 2.0)
     return predictor
@@ -144,8 +148,9 @@ def test_a_model_that_diverged_is_not_saved(tmp_path):
 
 def test_what_could_not_be_read_back_is_not_saved(tmp_path, monkeypatch):
     """Settings beyond the caps and a state of training beyond its limit are errors when saving, not when loading."""
-    with pytest.raises(CheckpointError, match="layers"):
-        checkpoint.save(tmp_path / "m", make(PredictorCfg(model=RecurrentCfg(hidden=1, layers=1025))))
+    with monkeypatch.context() as patch, pytest.raises(CheckpointError, match="at most 100"):
+        patch.setattr(checkpoint_limits, "MAX_PARTS", 100)
+        checkpoint.save(tmp_path / "m", make(PredictorCfg(network=RecurrentCfg(hidden=1, layers=99))))
     monkeypatch.setattr(checkpoint, "MAX_STATE_BYTES", 1000)
     monkeypatch.setattr(checkpoint, "MAX_STATE_RATIO", 1)
     with pytest.raises(CheckpointError, match="read back"):
@@ -234,7 +239,7 @@ def test_weights_of_another_model_are_refused(saved, tmp_path):
     """Weights whose names or shapes are not those of the settings are refused, however true the manifest."""
     for cfg, words in [
         (CONFIGS["mlp"], "are missing"),
-        (replace(CONFIGS["transformer"], model=replace(SMALL, head_hidden=4)), "has shape"),
+        (replace(CONFIGS["transformer"], network=replace(SMALL, head_hidden=4)), "has shape"),
     ]:
         other = checkpoint.save(tmp_path / "other", make(cfg))
         path = tmp_path / "copy"
@@ -255,8 +260,8 @@ def test_numbers_that_are_not_finite_and_empty_deviations_are_refused(saved):
         return safetensors.torch.save(tensors)
 
     for name, value, words in [
-        ("model.embed.weight", float("nan"), "not finite"),
-        ("token_normaliser.mean", float("inf"), "not finite"),
+        ("residual.network.embed.weight", float("nan"), "not finite"),
+        ("residual.token_normaliser.mean", float("inf"), "not finite"),
         ("change_normaliser.std", 0.0, "must be positive"),
     ]:
         rewrite(saved, WEIGHTS, lambda _, name=name, value=value: with_value(name, value))
@@ -272,7 +277,7 @@ def test_absurd_settings_are_refused_before_memory_is_taken(saved, field, value)
     """A width of a thousand million is refused in well under the time and memory that building it would take."""
     import tracemalloc
 
-    rewrite(saved, CONFIG, lambda document: document["predictor"]["model"].update({field: value}))
+    rewrite(saved, CONFIG, lambda document: document["predictor"]["network"].update({field: value}))
     tracemalloc.start()
     with pytest.raises(CheckpointError, match=f"{field}|expected"):
         checkpoint.load(saved)
@@ -283,7 +288,7 @@ def test_absurd_settings_are_refused_before_memory_is_taken(saved, field, value)
 def test_the_largest_settings_that_pass_the_caps_meet_the_size_of_the_file(saved):
     """Settings within the caps that need terabytes are refused because the file of weights does not hold them."""
     model = {"width": 65536, "layers": 64, "heads": 64, "block_size": 65536}
-    rewrite(saved, CONFIG, lambda document: document["predictor"]["model"].update(model))
+    rewrite(saved, CONFIG, lambda document: document["predictor"]["network"].update(model))
     with pytest.raises(CheckpointError, match="has shape|are missing"):
         checkpoint.load(saved)
 
@@ -300,8 +305,8 @@ def test_a_huge_sparse_file_is_not_read(saved):
 
 def test_another_version_is_named(saved):
     """A later format is refused with the format that this version reads."""
-    rewrite(saved, CONFIG, lambda document: document.update(schema="nerd.checkpoint/2"))
-    with pytest.raises(CheckpointError, match="nerd.checkpoint/1"):
+    rewrite(saved, CONFIG, lambda document: document.update(schema="nerd.checkpoint/3"))
+    with pytest.raises(CheckpointError, match="nerd.checkpoint/2"):
         checkpoint.load(saved)
 
 
@@ -333,6 +338,6 @@ def test_hostile_numbers_in_the_robot_are_refused(saved):
 
 def test_a_larger_model_is_not_hindered_by_the_caps(tmp_path):
     """The published sizes are far inside the caps: their shapes are computed without building them."""
-    cfg = PredictorCfg(model=TransformerCfg(width=384, layers=6, heads=12, window=10))
-    shapes = checkpoint.expected_tensors(pendulum(), cfg)
+    cfg = PredictorCfg(network=TransformerCfg(width=384, layers=6, heads=12, window=10))
+    shapes = expected_tensors(pendulum(), cfg)
     assert sum(torch.Size(info.shape).numel() for info in shapes.values()) > 10_000_000

@@ -12,24 +12,27 @@ import torch
 from nerd_core import checkpoint
 from nerd_core.cli import main
 from nerd_core.export import INTERFACE, ONNX, PROGRAM, CachedStep, ExportError, compare, export, onnx_runner
-from nerd_core.models import MlpCfg, RecurrentCfg, ResidualMlpCfg
-from nerd_core.predictor import Predictor, PredictorCfg
-from nerd_core.tokens import TokenCfg
+from nerd_core.network.architectures.mlp import MlpCfg
+from nerd_core.network.architectures.recurrent import RecurrentCfg
+from nerd_core.network.architectures.residual import ResidualMlpCfg
+from nerd_core.network.tokens import TokenCfg
+from nerd_core.predictor.config import PredictorCfg
+from nerd_core.predictor.predictor import Predictor
 from support.checkpoints import SMALL, crawler, pendulum
 from support.robots import symmetric_ant
 
 pytest.importorskip("onnxruntime")
 
-FORCES = (crawler(), PredictorCfg(model=SMALL, force_head=True))
+FORCES = (crawler(), PredictorCfg(network=SMALL, force_head=True))
 OTHERS = {
-    "ensemble of perceptrons": (pendulum(), PredictorCfg(model=MlpCfg(hidden=(8,), window=2), ensemble=2)),
-    "ensemble of transformers": (crawler(), PredictorCfg(model=SMALL, ensemble=2, variance_head=True)),
-    "absolute positions": (crawler(), PredictorCfg(model=replace(SMALL, rotary=False))),
+    "ensemble of perceptrons": (pendulum(), PredictorCfg(network=MlpCfg(hidden=(8,), window=2), ensemble=2)),
+    "ensemble of transformers": (crawler(), PredictorCfg(network=SMALL, ensemble=2, variance_head=True)),
+    "absolute positions": (crawler(), PredictorCfg(network=replace(SMALL, rotary=False))),
     "views of a symmetric robot": (
         symmetric_ant(),
-        PredictorCfg(model=ResidualMlpCfg(width=8, hidden=8), token=TokenCfg(symmetric=True, told_view=True)),
+        PredictorCfg(network=ResidualMlpCfg(width=8, hidden=8), token=TokenCfg(symmetric=True, told_view=True)),
     ),
-    "lstm": (crawler(), PredictorCfg(model=RecurrentCfg(cell="lstm", hidden=8))),
+    "lstm": (crawler(), PredictorCfg(network=RecurrentCfg(cell="lstm", hidden=8))),
 }
 
 
@@ -70,7 +73,7 @@ def test_the_batch_is_free(exported):
 def test_the_comparison_notices_other_weights_and_a_lost_history(exported):
     """A weight changed by a percent, and a runner that forgets the history, are both told apart."""
     other = make(*FORCES)
-    other.get_parameter("model.embed.weight").data.mul_(1.01)
+    other.get_parameter("residual.network.embed.weight").data.mul_(1.01)
     run = onnx_runner(exported / ONNX)
     assert compare(CachedStep(other), run, steps=20) > 1e-4
 

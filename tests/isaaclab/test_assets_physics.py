@@ -26,10 +26,11 @@ from isaaclab.utils import replace
 from isaaclab_ov.physics import OvPhysxCfg
 
 import nerd_isaaclab.tasks  # noqa: F401  first: it cures pinned memory and falls back to local assets
-from nerd_isaaclab.assets import robots
-from nerd_isaaclab.assets.build import asset_path, build
-from nerd_isaaclab.assets.builders import cube, double_pendulum, grounds
+from nerd_isaaclab.assets import grounds
+from nerd_isaaclab.assets.build import build
+from nerd_isaaclab.assets.catalogue import find
 from nerd_isaaclab.assets.readback import Found, measure
+from nerd_isaaclab.robots import ant, anymal_c, cartpole, cube, double_pendulum, franka
 
 GRAVITY = 9.81
 # Small, because what is tested is the asset: the engine integrates to first order and gains energy in proportion to it.
@@ -38,18 +39,18 @@ DT = 1 / 960
 NOT_ABOUT_ASSETS = ("is not resident in UsdUtilsStageCache", "GPU broadphase requires a CUDA", "Warp CUDA warning")
 # name: configuration, height of the root [m] at the start, start of the joints (None: the configuration's)
 ACTORS = {
-    "falling_ant": (robots.ANT_CFG, 30.0),
-    "falling_anymal": (robots.ANYMAL_C_CFG, 30.0),
-    "falling_cube": (robots.CUBE_CFG, 30.0),
-    "resting_ant": (robots.ANT_CFG, 0.6),
-    "resting_anymal": (robots.ANYMAL_C_CFG, 0.7),
-    "resting_cube": (robots.CUBE_CFG, 0.2),
-    "bumpy_cube": (robots.CUBE_CFG, 1.3),
-    "slow_pendulum": (robots.DOUBLE_PENDULUM_CFG, 20.0),
-    "wide_pendulum": (robots.DOUBLE_PENDULUM_CFG, 20.0),
-    "cartpole": (robots.CARTPOLE_CFG, 20.0),
-    "franka": (robots.FRANKA_CFG, 0.0),
-    "gripper": (robots.FRANKA_CFG, 20.0),
+    "falling_ant": (ant.articulation(), 30.0),
+    "falling_anymal": (anymal_c.articulation(), 30.0),
+    "falling_cube": (cube.articulation(), 30.0),
+    "resting_ant": (ant.articulation(), 0.6),
+    "resting_anymal": (anymal_c.articulation(), 0.7),
+    "resting_cube": (cube.articulation(), 0.2),
+    "bumpy_cube": (cube.articulation(), 1.3),
+    "slow_pendulum": (double_pendulum.articulation(), 20.0),
+    "wide_pendulum": (double_pendulum.articulation(), 20.0),
+    "cartpole": (cartpole.articulation(), 20.0),
+    "franka": (franka.articulation(), 0.0),
+    "gripper": (franka.articulation(), 20.0),
 }
 CUBES = [name for name in ACTORS if name.endswith("cube")]
 MOVING = ["slow_pendulum", "wide_pendulum", "cartpole", "franka", "gripper"]
@@ -103,7 +104,7 @@ def run() -> Iterator[Run]:
         sim_cfg = SimulationCfg(device="cpu", dt=DT, physics=OvPhysxCfg())
         with build_simulation_context(sim_cfg=sim_cfg, add_ground_plane=False) as sim:
             sim_utils.GroundPlaneCfg().func("/World/ground", sim_utils.GroundPlaneCfg())
-            bumpy = sim_utils.UsdFileCfg(usd_path=str(asset_path("bumpy_ground")))
+            bumpy = sim_utils.UsdFileCfg(usd_path=str(find("bumpy_ground").file))
             bumpy.func("/World/bumpy", bumpy, translation=BUMPY_AT)
             actors: dict[str, Articulation | RigidObject] = {}
             for place, (name, (cfg, height)) in enumerate(ACTORS.items()):
@@ -258,7 +259,7 @@ def test_pendulum_energy(run: Run):
     """The double pendulum keeps its energy within 1 % of what it started with, in swings of 0.6 rad and more."""
     q = np.array(run.joint_pos["wide_pendulum"])
     v = np.array(run.joint_vel["wide_pendulum"])
-    found = measure(asset_path("double_pendulum"))
+    found = measure(find("double_pendulum").file)
     energy = np.zeros(len(q))
     hinge, hinge_vel = np.zeros((len(q), 2)), np.zeros((len(q), 2))
     angle, rate = np.zeros(len(q)), np.zeros(len(q))
@@ -284,7 +285,7 @@ def test_cartpole_period(run: Run):
     """The hanging pole swings with the textbook period while the free cart gives way."""
     names = run.joint_names["cartpole"]
     angle = np.array(run.joint_pos["cartpole"])[:, names.index("cart_to_pole")] - np.pi
-    found = measure(asset_path("cartpole"))
+    found = measure(find("cartpole").file)
     cart, pole = found.bodies["cart"], found.bodies["pole"]
     arm = pole.com[2]
     swing = pole.inertia[0, 0] + pole.mass * arm**2 - (pole.mass * arm) ** 2 / (cart.mass + pole.mass)
@@ -294,7 +295,7 @@ def test_cartpole_period(run: Run):
 @pytest.mark.parametrize("name", ["resting_ant", "resting_anymal", "resting_cube"])
 def test_resting_height(run: Run, name: str):
     """What has come to rest touches the ground with its lowest point, within a millimetre."""
-    file = asset_path({"resting_ant": "ant", "resting_anymal": "anymal_c", "resting_cube": "cube"}[name])
+    file = find({"resting_ant": "ant", "resting_anymal": "anymal_c", "resting_cube": "cube"}[name]).file
     height = lowest(measure(file), file, run.body_names[name], run.body_pose[name])
     assert abs(height) < 1e-3
 
@@ -331,7 +332,7 @@ def test_right_finger_follows_the_left(run: Run):
 @pytest.mark.parametrize("name,asset", [("falling_ant", "ant"), ("falling_anymal", "anymal_c"), ("franka", "franka")])
 def test_engine_reads_what_the_file_says(run: Run, name: str, asset: str):
     """Masses, inertias and joint limits in the engine are those of the file."""
-    found = measure(asset_path(asset))
+    found = measure(find(asset).file)
     engine = run.engine[name]
     masses = np.array([found.bodies[body].mass for body in run.body_names[name]])
     np.testing.assert_allclose(engine["mass"], masses, rtol=1e-5)

@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 from nerd_isaaclab.assets.build import build
-from nerd_isaaclab.assets.builders import anymal_c, cube, double_pendulum, franka, urdf
 from nerd_isaaclab.assets.catalogue import find
 from nerd_isaaclab.assets.readback import Found, FoundJoint, measure
+from nerd_isaaclab.robots import anymal_c, cube, double_pendulum, franka
+from nerd_isaaclab.usd import urdf
 
 pytestmark = pytest.mark.unit
 

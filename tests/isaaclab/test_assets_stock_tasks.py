@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from nerd_isaaclab.assets.build import assets_dir, build
+from nerd_isaaclab.assets.build import build
+from nerd_isaaclab.usd.asset import assets_dir
 
 PROGRAM = """
 import sys

@@ -14,14 +14,13 @@ import pytest
 import torch
 from hypothesis import strategies as st
 
-from nerd_core.contacts import ContactModel, Contacts
+from nerd_core.contact.contacts import ContactModel, Contacts
+from nerd_core.contact.grounds import PlaneGround
 from nerd_core.data.layout import check_trajectories
-from nerd_core.grounds import PlaneGround
-from nerd_core.guard import StateGuard
-from nerd_core.spec import Control
-from nerd_core.stops import stop_band
+from nerd_core.robot.guard import StateGuard
+from nerd_core.robot.spec import Control
+from nerd_core.robot.stops import stop_band
 from nerd_isaaclab.collect.contact_agreement import compare, contacts_of_slots
-from nerd_isaaclab.collect.contact_probe import ContactPairs
 from nerd_isaaclab.collect.excitation import (
     AMPLITUDES,
     LEAN_KINDS,
@@ -36,7 +35,8 @@ from nerd_isaaclab.collect.excitation import (
 from nerd_isaaclab.collect.initial_states import InitialStateCfg, InitialStateError, draw_initial_states
 from nerd_isaaclab.collect.random_planes import DEPTH, _turn_up_to, draw_planes
 from nerd_isaaclab.collect.robot_ranges import ranges_of
-from nerd_isaaclab.collect.transitions import NOT_FINITE, OUTSIDE, Transitions, to_trajectories
+from nerd_isaaclab.recorders.contact_probe import ContactPairs
+from nerd_isaaclab.recorders.transitions import NOT_FINITE, OUTSIDE, Transitions, to_trajectories
 from support.robots import ant, cartpole, random_tree
 
 pytestmark = pytest.mark.unit
@@ -252,7 +252,7 @@ def test_random_planes_are_near_and_touch_nothing(seed):
 
 def test_boxes_are_turned_up_to_any_normal():
     """The rotation that poses a box turns its z axis into the normal, upside down included."""
-    from nerd_core.frames import quat_rotate
+    from nerd_core.robot.frames import quat_rotate
 
     normal = torch.nn.functional.normalize(torch.randn(500, 3, generator=generator(0)), dim=-1)
     normal[:2] = torch.tensor([[0.0, 0.0, -1.0], [0.0, 0.0, 1.0]])
@@ -293,7 +293,7 @@ def test_cut_trajectories_hold_every_step_once(seed, count, steps):
                 wrong[OUTSIDE] += 1
             else:
                 expected.append((i, torch.cat((before[i, a:b], after[i, b - 1 : b])), control[i, a:b]))
-    kept, dropped = to_trajectories(Transitions(before, control, after, begins, ground), StateGuard(spec))
+    kept, dropped = to_trajectories(Transitions(before, control, after, begins, {"ground": ground}), StateGuard(spec))
     assert dropped == {reason: number for reason, number in wrong.items() if number}
     if not expected:
         assert kept is None

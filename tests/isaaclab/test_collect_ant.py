@@ -15,7 +15,7 @@ from nerd_isaaclab.collect.collect_cfg import CollectCfg
 from support.seam import make_env
 
 NUM_ENVS, STEPS = 32, 60
-CFG = CollectCfg("NeRD-Ant-Run", steps=STEPS, num_envs=NUM_ENVS, seed=5, contacts="both")
+CFG = CollectCfg("NeRD-Ant-Run", steps=STEPS, num_envs=NUM_ENVS, seed=5, contacts="both").resolved()
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ def test_resting_robots_weigh_what_they_weigh(env, collected):
 
 def test_contacts_of_the_solver_are_recorded_at_their_slots(env, collected, tmp_path):
     """--contacts sensor stores for each touching slot what geometry says, from the solver's own data."""
-    from nerd_core.contacts import ContactModel
+    from nerd_core.contact.contacts import ContactModel
     from nerd_isaaclab.collect.contact_agreement import contacts_of_slots
     from nerd_isaaclab.collect.lean_rollouts import LeanRollouts
     from nerd_isaaclab.physics.ground import find_ground

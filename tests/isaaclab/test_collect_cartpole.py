@@ -20,14 +20,14 @@ from nerd_core import checkpoint
 from nerd_core.data.manifest import MANIFEST
 from nerd_core.data.shards import ShardReader, ShardWriter
 from nerd_core.dynamics import rollout
+from nerd_isaaclab.checkpoints.shipped import find_checkpoint
 from nerd_isaaclab.collect.collect_cfg import CollectCfg, CollectError
-from nerd_isaaclab.models import find_model
 from support.seam import make_env
 
 NUM_ENVS, STEPS, BATCHES, LONG = 16, 20, 4, 180
 TRANSITIONS = NUM_ENVS * STEPS * BATCHES
 LEAN = CollectCfg("NeRD-Cartpole", steps=STEPS, num_envs=NUM_ENVS, seed=3)
-MANAGED = dataclasses.replace(LEAN, managers=True, shares={"random": 0.5, "ou": 0.5})
+MANAGED = dataclasses.replace(LEAN, managers=True, initial="wide", shares={"random": 0.5, "ou": 0.5})
 
 
 def collect(env, cfg: CollectCfg, out: Path, shard: int = 0, transitions: int = TRANSITIONS):
@@ -184,7 +184,7 @@ def test_managers_cut_trajectories_where_they_reset(managed_env, tmp_path):
 
 def test_a_policy_acts_with_noise(managed_env, repo_root, tmp_path):
     """Under the kept policy and noise most poles stand after 3 s, under random actions few; noise differs by seed."""
-    path = repo_root / "models" / "policies" / "NeRD-Cartpole" / "policy.safetensors"
+    path = repo_root / "policies" / "NeRD-Cartpole" / "policy.safetensors"
     standing, controls = {}, {}
     for kind, noise in (("policy", 0.2), ("policy", 0.0), ("random", 0.0)):
         cfg = dataclasses.replace(MANAGED, shares={kind: 1.0}, policy=str(path), policy_noise=noise, steps=LONG)
@@ -204,7 +204,7 @@ def test_the_solver_takes_over_where_a_model_has_led(managed_env, tmp_path):
     number of steps. What is recorded then is the solver's, and the same command gives the same bytes.
     """
     cfg = dataclasses.replace(MANAGED, shares={"zero": 1.0}, steps=10, initial="task")
-    model = str(find_model("cartpole-quick"))
+    model = str(find_checkpoint("cartpole-quick"))
     first = {}
     for name, visited in (("plain", None), ("one", model), ("two", model)):
         collect(managed_env, dataclasses.replace(cfg, visited=visited, visited_steps=60), tmp_path / name)

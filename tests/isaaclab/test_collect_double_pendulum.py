@@ -10,9 +10,9 @@ import dataclasses
 import pytest
 import torch
 
-from nerd_core.contacts import ContactModel
+from nerd_core.contact.contacts import ContactModel
+from nerd_core.contact.grounds import PlaneGround
 from nerd_core.data.shards import ShardReader
-from nerd_core.grounds import PlaneGround
 from nerd_isaaclab.collect.collect_cfg import CollectCfg
 from support.seam import make_env
 

@@ -13,8 +13,8 @@ import pytest
 import torch
 
 from nerd_core import checkpoint
-from nerd_core.models import TransformerCfg
-from nerd_core.predictor import Predictor
+from nerd_core.network.architectures.transformer import TransformerCfg
+from nerd_core.predictor.predictor import Predictor
 from support.seam import make_env, untrained_predictor, use_predictor
 
 NUM_ENVS = 8
@@ -83,7 +83,7 @@ def test_joint_wrenches_are_refused_by_name_and_the_override_helps(env, predicto
     """The stock task is refused with the term's name and the override that removes it; with it, the model steps."""
     from isaaclab_tasks.utils.parse_cfg import parse_env_cfg
 
-    from nerd_isaaclab.envs import NerdModeError
+    from nerd_isaaclab.envs.nerd_env import NerdModeError
 
     path = _save(predictor, tmp_path / "model")
     stock = parse_env_cfg("NeRD-Isaac-Ant", device="cpu", overrides=["physics=ovphysx"])
@@ -104,7 +104,7 @@ def test_joint_wrenches_are_refused_by_name_and_the_override_helps(env, predicto
 
 def test_contact_sensors_are_refused_by_name_without_a_force_head(env, predictor, tmp_path):
     """A reward on a contact sensor is named, with its override, when the checkpoint predicts no forces."""
-    from nerd_isaaclab.envs import NerdModeError
+    from nerd_isaaclab.envs.nerd_env import NerdModeError
 
     path = _save(Predictor(env.robot_spec, dataclasses.replace(predictor.cfg, force_head=False)), tmp_path / "model")
     reward, env.cfg.rewards.undesired_contacts = env.cfg.rewards.undesired_contacts, None
@@ -230,11 +230,11 @@ def test_a_held_environment_and_a_fresh_one_have_no_forces(env, predictor):
     """What the guard refused brings no force, and what is not a number never reaches the sensor."""
     use_predictor(env, predictor)
     env.reset(seed=0)
-    kept = {name: value.clone() for name, value in predictor.model.state_dict().items()}
-    for parameter in predictor.model.parameters():
+    kept = {name: value.clone() for name, value in predictor.network.state_dict().items()}
+    for parameter in predictor.network.parameters():
         parameter.data.fill_(torch.nan)
     env.step(torch.zeros(NUM_ENVS, 8))
-    predictor.model.load_state_dict(kept)
+    predictor.network.load_state_dict(kept)
     assert env.nerd.held.all()
     assert (env.nerd.contact_forces == 0.0).all()
     assert (env.scene["contact_forces"].data.net_forces_w.torch == 0.0).all()

@@ -18,12 +18,12 @@ import pytest
 from rich.console import Console
 
 from nerd_isaaclab.demo.commands import Commands
-from nerd_isaaclab.demo.phases import Phase, PhaseError, forget, only_one, run_phases
+from nerd_isaaclab.demo.phases import Phase, PhaseError, lock_folder, remove_phases, run_phases
 
 pytestmark = pytest.mark.unit
 
 
-class Story:
+class Example:
     """Four phases that note when they run, the second interrupted as often as asked for."""
 
     def __init__(self, out: Path, interruptions: int = 0):
@@ -56,77 +56,77 @@ class Story:
 
 def test_interrupted_run_goes_on_at_the_phase(tmp_path: Path):
     """After an interruption finished phases are not run again, and the broken one finds what it had left."""
-    story = Story(tmp_path, interruptions=2)
+    example = Example(tmp_path, interruptions=2)
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
-            story.run()
-    results = story.run()
-    assert story.ran == ["one", "two", "two", "two", "aside", "three"]
+            example.run()
+    results = example.run()
+    assert example.ran == ["one", "two", "two", "two", "aside", "three"]
     assert results["two"]["earlier"] == ["half2", "half3"]
-    story.run()
-    assert len(story.ran) == 6
+    example.run()
+    assert len(example.ran) == 6
 
 
 def test_other_settings_run_the_phase_and_all_that_need_it(tmp_path: Path):
     """A changed setting makes its phase and those that need it run again, without the old content, and no other."""
-    story = Story(tmp_path)
-    story.run()
-    results = story.run(two=1)
-    assert story.ran == ["one", "two", "aside", "three", "two", "three"]
+    example = Example(tmp_path)
+    example.run()
+    results = example.run(two=1)
+    assert example.ran == ["one", "two", "aside", "three", "two", "three"]
     assert results["two"]["earlier"] == []
 
 
 def test_damaged_result_counts_as_not_done(tmp_path: Path):
     """A result that is cut short is not believed."""
-    story = Story(tmp_path)
-    story.run()
+    example = Example(tmp_path)
+    example.run()
     path = tmp_path / "three" / "result.json"
     path.write_text(path.read_text()[:7])
-    story.run()
-    assert story.ran == ["one", "two", "aside", "three", "three"]
+    example.run()
+    assert example.ran == ["one", "two", "aside", "three", "three"]
 
 
 def test_forgotten_phases_start_over(tmp_path: Path):
-    """What the user asked to forget is done again, and nothing else in the folder is touched."""
-    story = Story(tmp_path)
-    story.run()
+    """What the user asked to remove_phases is done again, and nothing else in the folder is touched."""
+    example = Example(tmp_path)
+    example.run()
     (tmp_path / "mine.txt").touch()
-    forget(story.phases(), tmp_path)
-    story.run()
-    assert story.ran == ["one", "two", "aside", "three"] * 2 and (tmp_path / "mine.txt").exists()
+    remove_phases(example.phases(), tmp_path)
+    example.run()
+    assert example.ran == ["one", "two", "aside", "three"] * 2 and (tmp_path / "mine.txt").exists()
 
 
 def test_failure_is_not_a_result(tmp_path: Path):
     """A phase that fails is run again next time."""
-    story = Story(tmp_path)
-    broken = [replace(phase, run=lambda folder, results: 1 / 0) for phase in story.phases()[:1]]
+    example = Example(tmp_path)
+    broken = [replace(phase, run=lambda folder, results: 1 / 0) for phase in example.phases()[:1]]
     with pytest.raises(ZeroDivisionError):
         run_phases(broken, tmp_path, Console(file=io.StringIO()))
-    story.run()
-    assert story.ran == ["one", "two", "aside", "three"]
+    example.run()
+    assert example.ran == ["one", "two", "aside", "three"]
 
 
 def test_folder_is_used_by_one_run_and_its_commands(tmp_path: Path):
     """A second run is refused, also while a command of a killed one lives; afterwards the folder is free."""
-    with only_one(tmp_path) as lock:
-        with pytest.raises(PhaseError, match="in use"), only_one(tmp_path):
+    with lock_folder(tmp_path) as lock:
+        with pytest.raises(PhaseError, match="in use"), lock_folder(tmp_path):
             pass
         orphan = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], pass_fds=(lock,))
     try:
-        with pytest.raises(PhaseError, match="in use"), only_one(tmp_path):
+        with pytest.raises(PhaseError, match="in use"), lock_folder(tmp_path):
             pass
     finally:
         orphan.kill()
         orphan.wait()
-    with only_one(tmp_path):
+    with lock_folder(tmp_path):
         pass
 
 
-def test_failed_command_shows_its_last_words(tmp_path: Path):
+def test_failed_command_shows_the_end_of_its_log(tmp_path: Path):
     """A command that fails names itself, with paths as the user gave them, and the end of its log."""
     log = tmp_path / "log.txt"
     with pytest.raises(PhaseError, match=r"(?s)nerd data inspect.*code 2.*nerd data"):
-        Commands(tmp_path).nerd("data", "inspect", tmp_path / "nothing", threads=1, log=log)
+        Commands(tmp_path).nerd(["data", "inspect", str(tmp_path / "nothing")], threads=1, log=log)
 
 
 DRIVER = """
@@ -140,7 +140,7 @@ worker = "import signal,sys,time,pathlib\\n" \\
 real = commands.subprocess.Popen
 commands.subprocess.Popen = lambda words, **rest: real([sys.executable, "-c", worker, sys.argv[1]], **rest)
 try:
-    commands.Commands(Path(sys.argv[1])).nerd("train", threads=1)
+    commands.Commands(Path(sys.argv[1])).nerd(["train"], threads=1)
 except KeyboardInterrupt:
     sys.exit(130)
 """

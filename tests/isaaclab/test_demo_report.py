@@ -9,11 +9,15 @@ import base64
 import copy
 import json
 import math
+import os
 import re
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -22,15 +26,20 @@ import tyro
 
 from nerd_core import checkpoint
 from nerd_core.cli import train
-from nerd_core.kinematics import ForwardKinematics
-from nerd_core.models import MlpCfg
-from nerd_core.predictor import Predictor, PredictorCfg
-from nerd_isaaclab.demo import card, charts, motion, published, recipes, report, results, run, story
+from nerd_core.files import figures
+from nerd_core.network.architectures.mlp import MlpCfg
+from nerd_core.predictor.config import PredictorCfg
+from nerd_core.predictor.predictor import Predictor
+from nerd_core.robot.kinematics import ForwardKinematics
+from nerd_isaaclab.demo import arguments, card, charts, motion, plan, recipes, report, results, run, steps
 from nerd_isaaclab.demo.commands import Commands
 from nerd_isaaclab.demo.phases import PhaseError
+from nerd_isaaclab.demo.recipe import smoke
+from nerd_isaaclab.programs import demo, reproduce
 from nerd_isaaclab.programs.evaluate import Evaluate
 from nerd_isaaclab.programs.generate import Generate
 from nerd_isaaclab.programs.transfer import Transfer
+from nerd_isaaclab.robots.registry import all_robots, find_robot
 from support import robots
 
 pytestmark = pytest.mark.unit
@@ -51,20 +60,20 @@ def model(tmp_path_factory) -> Path:
     """A small checkpoint of a cartpole."""
     torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("model") / "cartpole"
-    checkpoint.save(folder, Predictor(robots.cartpole(), PredictorCfg(model=MlpCfg())), card="# bare\n")
+    checkpoint.save(folder, Predictor(robots.cartpole(), PredictorCfg(network=MlpCfg())), card="# bare\n")
     return folder
 
 
 @pytest.fixture(scope="module")
 def found() -> dict:
     """Results of the phases of the tiny Cartpole recipe."""
-    recipe = recipes.smoke(recipes.DEMO["cartpole"])
+    recipe = smoke(recipes.DEMO["cartpole"])
     policy = recipe.policies[0]
     curves = {"joint_m": [0.01 * (i + 1) for i in range(500)], "joint_rad": [0.02] * 499 + [math.inf]}
     return {
         "collect": {"report": {"transitions": 12_800}, "commands": ["nerd generate --task T"], "seconds": 1.0},
         "train": {"results": {"validation": {"minutes": 3.25}}, "commands": [], "seconds": 2.0},
-        story.evaluation_name(recipe.evaluations[0]): {
+        steps.evaluation_name(recipe.evaluations[0]): {
             "protocol": "passive",
             "initial": "task",
             "task": "NeRD-Cartpole",
@@ -77,11 +86,11 @@ def found() -> dict:
             "curves": curves,
             "seconds": 3.0,
         },
-        story.learning_name(policy, 0, "neural"): {
+        steps.policy_name(policy, 0, "neural"): {
             "curve": {"iteration": [0.0, 1.0], "seconds": [0.0, 6.0], "length": [9.0, 9.0], "return": [1.0, 2.0]},
             "seconds": 4.0,
         },
-        story.transfer_name(policy, 0): {
+        steps.transfer_name(policy, 0): {
             "episodes": 16,
             "reward_gap": 0.0123,
             "modes": {"neural": score(101.23), "physx": score(100.0)},
@@ -93,7 +102,7 @@ def found() -> dict:
 @pytest.fixture(scope="module")
 def numbers(found, model) -> dict:
     """The gathered numbers."""
-    recipe = recipes.smoke(recipes.DEMO["cartpole"])
+    recipe = smoke(recipes.DEMO["cartpole"])
     return results.gather(recipe, found, model, ["nerd demo --smoke"])
 
 
@@ -166,15 +175,101 @@ def test_step_costs_are_shown_or_refused(numbers: dict, tmp_path: Path):
         results.read_step_cost(bad)
 
 
-def test_chart_places_values():
-    """On a logarithmic axis a tenth is one decade lower; what cannot be drawn is left out."""
-    line = charts.Line("a", [0, 1, 2, 3], [1.0, 0.1, math.inf, 0.0], 0)
-    text = charts.chart("t", [line], "x", "y", log=True)
-    (points,) = re.findall(r'points="([^"]+)"', text)
-    heights = [float(point.split(",")[1]) for point in points.split()]
-    assert len(heights) == 2
-    assert heights[1] - heights[0] == pytest.approx(charts.HEIGHT - charts.TOP - charts.BOTTOM, abs=0.2)
+def read_back(html: str, group: str, log: str) -> list[tuple[float, float]]:
+    """The data of a curve or mark of a chart, as a reader takes them from it: by the labels at its axes."""
+    root = ElementTree.fromstring(re.search(r"<svg.*</svg>", html, re.S)[0].replace("xlink:", ""))
+    groups = {element.get("class", ""): element for element in root.iter("g")}
+    if (use := groups[group].find(".//use")) is not None:
+        points = np.array([[float(use.get("x")), float(use.get("y"))]])
+    else:
+        points = np.array(re.findall(r"[ML] (\S+) (\S+)", groups[group].find("path").get("d")), float)
+    for column, axis in enumerate("xy"):
+        places, values, below = [], [], 0.0
+        for name, tick in groups.items():
+            if name.startswith(f"{axis}tick_") and (label := tick.find(".//text")) is not None:
+                places.append(float(label.get(axis)))
+                values.append(float(label.text.replace(",", "").replace("\u2212", "-")))
+                if axis == "y" and (line := tick.find(".//path")) is not None:  # a label's foot is below its line
+                    below = places[-1] - float(line.get("d").split()[2])
+        known = np.log10(values) if axis in log else np.array(values)
+        slope, start = np.polyfit(places, known, 1)
+        assert np.allclose(slope * np.array(places) + start, known, atol=1e-3 * np.ptp(known)), "uneven labels"
+        read = slope * (points[:, column] + below) + start
+        points[:, column] = 10.0**read if axis in log else read
+    return [tuple(point) for point in points.tolist()]
+
+
+@pytest.mark.parametrize("log", ["", "x", "y", "xy"])
+def test_chart_shows_the_numbers(log: str):
+    """Read by its ticks, each curve and each mark stands at its data, on linear and logarithmic axes; what cannot be
+    drawn is left out.
+    """
+    x = [1.0, 2.0, 10.0, 50.0, 400.0]
+    lines = [charts.Line("a", x, [0.02, 3.0, 0.1, 1.5, 0.7]), charts.Line("b", x, [1.0, math.inf, 2.5, None, 0.3], 1)]
+    marks = [charts.Mark("m", 100.0, 0.2, 2)]
+    html = charts.chart("t", lines, "x", "y", marks, log)
+    near = {"rel": 0.01, "abs": 0.005}
+    assert np.array(read_back(html, "line-0", log)) == pytest.approx(np.array([x, lines[0].y]).T, **near)
+    assert np.array(read_back(html, "line-1", log)) == pytest.approx(np.array([(1, 1), (10, 2.5), (400, 0.3)]), **near)
+    assert np.array(read_back(html, "mark-0", log)) == pytest.approx(np.array([(100.0, 0.2)]), **near)
+    only = charts.chart("t", [charts.Line("b", [1.0, 2.0, 3.0, 4.0], [10.0, 0.1, math.inf, 0.0])], "x", "y", log="y")
+    assert np.array(read_back(only, "line-0", "y")) == pytest.approx(np.array([(1.0, 10.0), (2.0, 0.1)]), rel=0.01)
     assert "No finite values" in charts.chart("t", [charts.Line("a", [0], [math.nan])], "x", "y")
+
+
+def test_charts_of_the_page_show_the_results(numbers: dict):
+    """The page's curves are running means of the errors and returns against iterations and minutes."""
+    shown = copy.deepcopy(numbers)
+    shown["evaluations"][0]["curves"] = {"joint_m": [0.1, 0.3, 0.2], "joint_rad": [0.01, 0.03, 0.02]}
+    errors, by_iteration, by_time = re.findall(r"<svg.*?</svg>", report.render(shown, {}), re.S)
+    returns = shown["policies"][0]["runs"][0]["curve"]["return"]
+    expected = [
+        (errors, "line-0", "xy", [(1, 0.1), (2, 0.2), (3, 0.2)]),
+        (errors, "line-1", "xy", [(1, 0.01), (2, 0.02), (3, 0.02)]),
+        (by_iteration, "line-0", "", list(enumerate(returns))),
+        (by_time, "line-0", "", [(0, returns[0]), (0.1, returns[1])]),
+    ]
+    for drawn, group, log, data in expected:
+        assert np.array(read_back(drawn, group, log)) == pytest.approx(np.array(data), rel=0.01, abs=1e-3)
+
+
+@pytest.mark.parametrize("name", ["</text><script>alert(1)</script>", "a $x$ & $\\frac{1}{0}$", "'\"&lt;{x}%s\\"])
+def test_names_in_charts_stay_text(name: str):
+    """Whatever a name holds, title, labels, legend and hints show it letter by letter."""
+    html = charts.chart(name, [charts.Line(name, [0, 1], [1, 2])], name, name, [charts.Mark(name, 1, 1)])
+    root = ElementTree.fromstring(f"<div>{html.replace('xlink:', '')}</div>")
+    assert [element.text for element in root.iter("title")] == [name, name]
+    assert sum(element.text == name for element in root.iter("text")) == 2
+    assert root.find("svg").get("aria-label") == name and any(
+        "".join(key.itertext()) == name for key in root.iter("span")
+    )
+    assert not list(root.iter("script"))
+
+
+def test_charts_follow_the_colour_scheme():
+    """No colour is fixed in a chart, the page defines each in both schemes, and the light ones are the project's."""
+    html = charts.chart("t", [charts.Line("a", [0, 1], [1, 2], color) for color in range(3)], "x", "y", [])
+    css = (report.PAGE / "page.css").read_text()
+    used = set(re.findall(r"var\((--\w+)\)", html))
+    assert {"--c0", "--c1", "--c2", "--soft", "--line"} <= used and not re.search("#[0-9a-f]{3}|rgb", html)
+    assert all(css.count(f"{name}: #") == 2 for name in used)
+    for number, name in enumerate(charts.COLORS):
+        assert css.index(f"--c{number}: {getattr(figures, name)}") < css.index("dark")
+
+
+def test_same_report_twice_is_the_same(numbers: dict, tmp_path: Path):
+    """The same results give the same page, byte for byte, in another process, too."""
+    clips = {"robot": {"name": "a"}, "clips": [{"label": "b"}]}
+    page, _ = report.write_report(numbers, clips, tmp_path)
+    assert report.render(numbers, clips) == page.read_text()
+    program = (
+        "import json, sys; from nerd_isaaclab.demo import report;"
+        "sys.stdout.write(report.render(*json.load(open(sys.argv[1]))))"
+    )
+    (tmp_path / "in.json").write_text(json.dumps([numbers, clips]))
+    words = [sys.executable, "-c", program, str(tmp_path / "in.json")]
+    again = subprocess.run(words, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONHASHSEED": "7"})
+    assert again.stdout == page.read_text()
 
 
 @pytest.mark.parametrize("name", ["ant", "cartpole"])
@@ -215,16 +310,16 @@ def test_card_says_what_was_measured(numbers: dict, model: Path, tmp_path: Path)
     ("table", "robot"), [(table, robot) for table in ("DEMO", "REPRODUCE") for robot in getattr(recipes, table)]
 )
 @pytest.mark.parametrize("tiny", [False, True])
-def test_recipes_are_commands_that_exist(table: str, robot: str, tiny: bool, model: Path, tmp_path: Path):
-    """Every command that a recipe would run is understood by the program it is meant for."""
+def test_recipes_are_commands_that_exist(table: str, robot: str, tiny: bool, model: Path, tmp_path: Path, capsys):
+    """Every command that a recipe would run is understood by the program it is meant for, in today's words."""
     recipe = getattr(recipes, table)[robot]
-    recipe = recipes.smoke(recipe) if tiny else recipe
+    recipe = smoke(recipe) if tiny else recipe
     heard = {"generate": Generate, "evaluate": Evaluate, "transfer": Transfer}
     said: list[str] = []
 
     class Listener(Commands):
-        def nerd(self, *words, threads, log=None, cwd=None):
-            program, *rest = map(str, words)
+        def nerd(self, arguments, threads, log=None, cwd=None):
+            program, *rest = arguments
             said.append(program)
             if program == "train":
                 train.parse(rest)
@@ -236,9 +331,9 @@ def test_recipes_are_commands_that_exist(table: str, robot: str, tiny: bool, mod
 
     listener = Listener(tmp_path)
     given = str(model) if recipe.stages == () else None
-    phases = story.phases_of(recipe, listener, given)
+    phases = plan.phases_of(recipe, listener, given)
     for number in range(len(recipe.stages)):  # a later stage starts from the model of the one before
-        shutil.copytree(model, tmp_path / story.training_name(number) / "best")
+        shutil.copytree(model, tmp_path / steps.training_name(number) / "best")
     for phase in phases[:-1]:
         (tmp_path / phase.name / "logs/rsl_rl/a/b/params").mkdir(parents=True)
         if phase.name.startswith("rl-") or "-policy-" in phase.name:
@@ -249,35 +344,48 @@ def test_recipes_are_commands_that_exist(table: str, robot: str, tiny: bool, mod
             with pytest.raises(StopIteration):
                 phase.run(tmp_path / phase.name, {})
     assert len({phase.name for phase in phases}) == len(phases) == len(said) + 1
+    assert "is now" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("robot", list(recipes.REPRODUCE))
 def test_every_report_has_the_papers_figures(robot: str):
     """What a recipe measures passively can be drawn beside what the paper reports for that robot."""
-    longest = max(published.PASSIVE[recipes.REPRODUCE[robot].robot])
+    longest = max(find_robot(robot.removesuffix("-network")).published.passive_errors)
     assert longest == recipes.REPRODUCE[robot].evaluations[0].steps
 
 
 def test_missing_model_says_what_to_do(tmp_path: Path, monkeypatch):
     """Without a shipped Ant the demo names the command that makes one, and leaves nothing running or half-done."""
-    monkeypatch.setattr("nerd_isaaclab.models.shipped_models", dict)
-    monkeypatch.setattr(story, "shipped_models", dict)
+    monkeypatch.setattr("nerd_isaaclab.checkpoints.shipped.shipped_checkpoints", dict)
+    monkeypatch.setattr(plan, "shipped_checkpoints", dict)
     with pytest.raises(PhaseError, match="nerd reproduce ant"):
         run.run(recipes.DEMO["ant"], tmp_path / "out", "nerd demo --robot ant")
 
 
 def test_another_model_at_the_same_place_is_measured_anew(model: Path, tmp_path: Path):
     """Settings of phases that use a given model change with its content; training in PhysX does not depend on it."""
-    recipe = replace(recipes.smoke(recipes.REPRODUCE["cartpole"]), stages=())
+    recipe = replace(smoke(recipes.REPRODUCE["cartpole"]), stages=())
     place = tmp_path / "model"
     settings = []
     for seed in (0, 1):
         torch.manual_seed(seed)
-        checkpoint.save(place, Predictor(robots.cartpole(), PredictorCfg(model=MlpCfg())))
-        phases = story.phases_of(recipe, Commands(tmp_path), str(place))
+        checkpoint.save(place, Predictor(robots.cartpole(), PredictorCfg(network=MlpCfg())))
+        phases = plan.phases_of(recipe, Commands(tmp_path), str(place))
         settings.append({phase.name: phase.settings for phase in phases})
     same = {name for name in settings[0] if settings[0][name] == settings[1][name]}
     assert same == {"rl-cartpole-physx-0", "transfer-cartpole-0"}  # the latter needs the training in the model
+
+
+def test_help_lists_every_recipe(capsys):
+    """The names that ``nerd demo`` and ``nerd reproduce`` accept are those of the recipes, and each stands for a
+    registered robot.
+    """
+    for program, table in ((demo, recipes.DEMO), (reproduce, recipes.REPRODUCE)):
+        with pytest.raises(SystemExit):
+            program.main(["--help"])
+        assert f"{{{','.join(table)}}}" in capsys.readouterr().out
+        assert {name.removesuffix("-network") for name in table} <= {record.name for record in all_robots()}
+        assert all(recipe.name == name for name, recipe in table.items())
 
 
 @pytest.mark.parametrize("robot", list(recipes.REPRODUCE))
@@ -286,20 +394,20 @@ def test_card_of_a_given_model_says_how_it_was_made(robot):
     far, from the model of the stage before; but a stage in the air keeps its data to itself and is built in.
     """
     recipe = recipes.REPRODUCE[robot]
-    commands = story.making_commands(recipe)
+    commands = arguments.making_commands(recipe)
     kinds = [line.split()[1] for line in commands]
     expected = []
     for stage in recipe.stages:
         trained = set()  # a policy is trained once in the model of a stage, however many collections it drives
         for item in stage.collections:
-            expected += ["rl"] if item.practised and item.practised not in trained else []
+            expected += ["rl"] if item.driven_by and item.driven_by not in trained else []
             expected += ["generate"]
-            trained.add(item.practised)
+            trained.add(item.driven_by)
         expected.append("train")
     assert kinds == expected
     last = commands[-1]
-    assert last.count("/data") == sum(len(stage.collections) for stage in recipe.stages if not stage.in_the_air)
+    assert last.count("/data") == sum(len(stage.collections) for stage in recipe.stages if not stage.free_motion)
     trainings = [line for line in commands if line.startswith("nerd train")]
     links = [next((word for word in line.split() if word in ("--start", "--free-motion")), "") for line in trainings]
-    expected = ["--free-motion" if stage.in_the_air else "--start" for stage in recipe.stages[:-1]]
+    expected = ["--free-motion" if stage.free_motion else "--start" for stage in recipe.stages[:-1]]
     assert links == ["", *expected]

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from nerd_core import checkpoint
+from nerd_isaaclab.checkpoints.shipped import find_checkpoint
 from nerd_isaaclab.demo.recipes import REPRODUCE
-from nerd_isaaclab.demo.story import training_name
-from nerd_isaaclab.models import find_model
+from nerd_isaaclab.demo.steps import training_name
 
 WORDS = ["cartpole", "--smoke", "--out", "again"]
 PROGRAM = "import sys; from nerd_isaaclab.programs.reproduce import main; sys.exit(main(sys.argv[1:]))"
@@ -87,7 +87,7 @@ def test_motion_is_recorded(folder: Path):
 
 def test_model_is_ready_to_ship(folder: Path):
     """The model stands beside its card, can be loaded, and is the one of the last training."""
-    shipped = find_model(folder / "model")
+    shipped = find_checkpoint(folder / "model")
     assert checkpoint.load(shipped).spec.name == "cartpole"
     assert "## Made by" in (shipped / "card.md").read_text()
     last = training_name(len(REPRODUCE["cartpole"].stages) - 1)

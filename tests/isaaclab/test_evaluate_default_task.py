@@ -8,14 +8,16 @@ from __future__ import annotations
 import pytest
 
 from nerd_core import checkpoint
-from nerd_isaaclab.models import find_model, shipped_models
-from nerd_isaaclab.programs.evaluate import TASKS, default_task
+from nerd_isaaclab.checkpoints.shipped import find_checkpoint, shipped_checkpoints
+from nerd_isaaclab.evaluation.open_loop import default_task
+from nerd_isaaclab.robots.registry import all_robots
 
 
 def test_shipped_models_need_no_task():
     """Every shipped model has a task that it is judged on when none is named."""
-    for name in shipped_models():
-        assert default_task(checkpoint.load(find_model(name)).spec.name) in TASKS.values()
+    tasks = {robot.default_task for robot in all_robots()}
+    for name in shipped_checkpoints():
+        assert default_task(checkpoint.load(find_checkpoint(name)).spec.name) in tasks
 
 
 def test_a_robot_without_a_default_says_what_to_do():

@@ -1,13 +1,13 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""What a network of free motion is told of a fall (``--token.falling``) holds for the engine's robot."""
+"""What a network of free motion is told of a fall (``--prior free_fall``) holds for the engine's robot."""
 
 from __future__ import annotations
 
 import torch
 
-from nerd_core.frames import quat_normalize
+from nerd_core.robot.frames import quat_normalize
 from support.robots import move_state
 from support.seam import make_env
 

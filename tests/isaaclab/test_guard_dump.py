@@ -13,8 +13,9 @@ import os
 import pytest
 import torch
 
-from nerd_core.safe_files import UnsafeFile, tensor_bytes
-from nerd_isaaclab.physics.guard_dump import STEPS, GuardDump, load, offences, save, state_names
+from nerd_core.files.safe_files import UnsafeFile
+from nerd_core.files.safe_tensors import tensor_bytes
+from nerd_isaaclab.physics.guard_dump import STEPS, GuardDump, find_violations, load, save, state_names
 from nerd_isaaclab.programs.replay import main as replay
 from support.robots import ant, cartpole
 
@@ -63,11 +64,11 @@ def test_every_part_of_a_state_is_named_when_it_leaves_its_bounds(part):
     lower = torch.tensor([joint.lower for joint in spec.joints])
     upper = torch.tensor([joint.upper for joint in spec.joints])
     state[spec.state.joint_pos] = 0.5 * (lower + upper).nan_to_num(0.0)
-    assert offences(spec, state) == []
+    assert find_violations(spec, state) == []
     index = getattr(spec.state, part).start
     for value, what in ((1.0e6, "above the bound"), (-1.0e6, "below the bound"), (math.nan, "is not finite")):
         state[index] = value
-        (found,) = offences(spec, state)
+        (found,) = find_violations(spec, state)
         assert found.index == index
         assert found.coordinate == state_names(spec)[index]
         assert found.coordinate.startswith(part)
@@ -83,7 +84,7 @@ def test_a_vector_that_is_too_long_is_named_where_no_number_is_outside():
     state[spec.state.joint_pos] = torch.tensor([min(max(0.0, joint.lower), joint.upper) for joint in spec.joints])
     state[spec.state.root_lin_vel] = 0.9 * spec.guard.max_lin_vel
     state[spec.state.root_quat] *= 0.5
-    assert [one.coordinate for one in offences(spec, state)] == ["|root_lin_vel|", "|root_quat|"]
+    assert [one.coordinate for one in find_violations(spec, state)] == ["|root_lin_vel|", "|root_quat|"]
 
 
 def test_replay_names_what_happened(tmp_path, capsys):

@@ -56,7 +56,7 @@ def test_every_event_is_dumped_up_to_a_limit(dumps):
 
 def test_a_dump_says_what_happened(dumps):
     """The model's name without its folder, what left its bounds, and a history that begins at the reset."""
-    from nerd_isaaclab.physics.guard_dump import load, offences
+    from nerd_isaaclab.physics.guard_dump import find_violations, load
 
     dump = load(dumps[0] / "dumps" / "dump-0001")
     assert dump.facts["checkpoint"] == "bad"
@@ -64,8 +64,8 @@ def test_a_dump_says_what_happened(dumps):
     assert dump.facts["task"] == "NeRD-Ant-Run"
     assert dump.facts["num_envs"] == NUM_ENVS
     for row in range(len(dump.env_ids)):
-        assert offences(dump.spec, dump.state[row, -1]) == []
-        assert offences(dump.spec, dump.refused[row])
+        assert find_violations(dump.spec, dump.state[row, -1]) == []
+        assert find_violations(dump.spec, dump.refused[row])
         assert dump.plane is not None
         assert dump.plane[row].tolist() == [0.0, 0.0, 1.0, 0.0]
         unknown = dump.state.shape[1] - int(dump.length[row])

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import torch
 
-from nerd_core.frames import into_frame, rotation_matrix
-from nerd_core.multibody import Multibody
+from nerd_core.mechanics.multibody import Multibody
+from nerd_core.robot.frames import into_frame, rotation_matrix
 from support.seam import make_env
 
 COUNT, HEIGHT = 16, 6.0
 
 
-def test_an_ant_in_the_air_answers_efforts_as_its_mobility_says():
+def test_an_ant_in_the_air_answers_efforts_as_its_inverse_mass_says():
     """What an effort adds to all velocities of an Ant in any pose within a control step, beside the fall, is the
-    mobility times the effort's impulse, to three hundredths.
+    inverse mass matrix times the effort's impulse, to three hundredths.
     """
     from nerd_isaaclab.collect.lean_scene import LeanScene
 
@@ -25,7 +25,7 @@ def test_an_ant_in_the_air_answers_efforts_as_its_mobility_says():
         env.reset(seed=1)
         scene = LeanScene(env)
         spec, generator = scene.spec, torch.Generator().manual_seed(0)
-        at, bodies = spec.state, Multibody(spec)
+        at, multibody = spec.state, Multibody(spec)
         first = scene.read().clone()
         first[:, at.root_pos] = torch.tensor([0.0, 0.0, HEIGHT])
         for where in (at.root_lin_vel, at.root_ang_vel, at.joint_vel):
@@ -46,9 +46,11 @@ def test_an_ant_in_the_air_answers_efforts_as_its_mobility_says():
             ),
             dim=-1,
         )
-        mobility = bodies.mobility(bodies.rows(bodies.frames(first[:, at.joint_pos])))
-        push = torch.cat((torch.zeros(COUNT, bodies.dim - len(spec.joints)), effort * spec.control_dt), -1)
-        said = (mobility @ push.unsqueeze(-1)).squeeze(-1)
+        inverse_mass = multibody.inverse_mass(
+            multibody.mass_weighted_jacobian(multibody.frames(first[:, at.joint_pos]))
+        )
+        push = torch.cat((torch.zeros(COUNT, multibody.dim - len(spec.joints)), effort * spec.control_dt), -1)
+        said = (inverse_mass @ push.unsqueeze(-1)).squeeze(-1)
         assert float((said - gained).norm() / gained.norm()) < 0.03
         assert sum(body.inertia.mass for body in spec.bodies if body.inertia is not None) > 0.9
     finally:

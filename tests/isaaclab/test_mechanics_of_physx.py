@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from nerd_core import checkpoint
-from nerd_core.contact_solver import ContactSolverCfg
-from nerd_core.frames import ChangeCodec
-from nerd_core.grounds import PlaneGround
-from nerd_core.mechanics import Mechanics
-from nerd_isaaclab.models import find_model
+from nerd_core.contact.grounds import PlaneGround
+from nerd_core.mechanics.config import MechanicsCfg
+from nerd_core.mechanics.step import Mechanics
+from nerd_core.robot.frames import ChangeCodec
+from nerd_isaaclab.checkpoints.shipped import find_checkpoint
 from support.seam import make_env
 
 COUNT, HEIGHT = 64, 6.0
@@ -54,7 +54,7 @@ def test_free_motion_is_that_of_the_engine(task: str, speed: float, allowed: flo
         effort = torch.randn(COUNT, spec.control_dim, generator=generator)
         truth = codec.encode(first, scene.step(effort).clone())
         miss = (
-            Mechanics(spec, codec, ContactSolverCfg(substeps=4, hidden=0), touches=False)(first, effort) - truth
+            Mechanics(spec, codec, MechanicsCfg(substeps=4, hidden=0), has_contacts=False)(first, effort) - truth
         ).abs()
         moving = torch.zeros(codec.dim, dtype=torch.bool)
         for name, where in codec.slices.items():
@@ -62,6 +62,41 @@ def test_free_motion_is_that_of_the_engine(task: str, speed: float, allowed: flo
         assert float(miss[:, moving].median(0).values.max()) < allowed
         assert float(miss[:, ~moving].median(0).values.max()) < max(allowed * 4.0e-2, 1.0e-5)
         assert float(truth[:, moving].abs().median(0).values.max()) > 20.0 * allowed
+    finally:
+        env.close()
+
+
+def test_the_effort_limit_of_a_joint_is_that_of_its_drive():
+    """An effort beyond the limit acts as a whole; the damping of the drive does not: with its limit reached, a joint
+    that is twice as fast is braked no more.
+    """
+    from nerd_isaaclab.collect.lean_scene import LeanScene
+
+    env = make_env("NeRD-Ant-Run", 2)
+    try:
+        env.reset(seed=1)
+        scene = LeanScene(env)
+        spec, at = scene.spec, scene.spec.state
+        robot, limit = env.scene["robot"], 0.05
+
+        def gained(effort: float, speed: float) -> float:
+            """What a control step adds to the velocity of the first joint, high above the ground [rad/s]."""
+            state = torch.zeros(2, spec.state.dim)
+            state[:, at.root_pos.stop - 1], state[:, at.root_quat.stop - 1] = HEIGHT, 1.0
+            state[:, at.joint_pos] = torch.tensor([0.5 * (joint.lower + joint.upper) for joint in spec.joints])
+            state[:, at.joint_vel.start] = speed
+            scene.write(state)
+            control = torch.zeros(2, spec.control_dim)
+            control[:, [control.joint for control in spec.controls].index(spec.joint_names[0])] = effort
+            return float(scene.step(control)[0, at.joint_vel.start]) - speed
+
+        free = gained(0.0, 4.0), gained(0.0, 8.0)
+        assert free[1] == pytest.approx(2.0 * free[0], rel=0.1), "the drive damps as its velocity is"
+        robot.write_joint_effort_limit_to_sim_index(limits=torch.full((2, len(spec.joints)), limit))
+        assert gained(100.0 * limit, 0.0) == pytest.approx(100.0 * gained(limit, 0.0), rel=0.1)
+        braked = gained(0.0, 4.0), gained(0.0, 8.0)
+        assert braked[0] == pytest.approx(-gained(limit, 0.0), rel=0.1)
+        assert braked[1] == pytest.approx(braked[0], rel=0.1)
     finally:
         env.close()
 
@@ -77,7 +112,7 @@ def test_the_shipped_ant_meets_the_ground_as_the_engine_does():
     try:
         env.reset(seed=2)
         scene = LeanScene(env)
-        model = checkpoint.load(find_model("ant"), expected_spec=scene.spec)
+        model = checkpoint.load(find_checkpoint("ant"), expected_spec=scene.spec)
         radius = torch.tensor([slot.radius for slot in scene.spec.slots])
         generator, codec = torch.Generator().manual_seed(0), model.codec
         misses, changes = [], []

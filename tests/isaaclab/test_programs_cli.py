@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -15,9 +16,11 @@ import pytest
 import torch
 
 from nerd_core.cli import main as nerd
-from nerd_isaaclab.programs import task_ids
-from nerd_isaaclab.programs.policy import Policy
-from nerd_isaaclab.programs.whole_files import whole_files
+from nerd_isaaclab.checkpoints.shipped import find_checkpoint
+from nerd_isaaclab.launch import task_ids
+from nerd_isaaclab.policies.load import load_policy
+from nerd_isaaclab.policies.policy import Policy
+from nerd_isaaclab.policies.whole_files import whole_files
 
 pytestmark = pytest.mark.unit
 
@@ -66,7 +69,8 @@ def test_ids_read_from_sources_are_those_gymnasium_knows():
 def test_list_can_be_narrowed(capsys):
     """A keyword selects by part of the id in any case; one that matches nothing is an error, not an empty table."""
     assert nerd(["list-envs", "--keyword", "nerd-ant-spin-track"]) == 0
-    assert capsys.readouterr().out.count("NeRD-Ant-Spin-Track") == 2
+    listed = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith("NeRD-Ant-Spin-Track") for line in listed) == 2 and listed[-1] == "2 tasks"
     assert nerd(["list-envs", "--keyword", "nothing"]) == 2
     assert "no task id contains 'nothing'" in capsys.readouterr().err
 
@@ -94,8 +98,35 @@ def test_unknown_words_after_rl_and_score_are_named(capsys):
     """Mistyped sub-commands and options are answered with what was meant or what there is."""
     assert nerd(["rl", "trian"]) == 2
     assert "unknown command 'trian', did you mean 'train'?" in capsys.readouterr().err
-    assert nerd(["rl", "score", "--task", "NeRD-Cartpole", "--policy", "x", "--envs", "3"]) == 2
-    assert "unknown argument '--envs'" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as ended:
+        nerd(["rl", "score", "--task", "NeRD-Cartpole", "--policy", "x", "--envs", "3"])
+    assert ended.value.code == 2 and "--envs" in capsys.readouterr().err
+    assert nerd(["rl", "score", "--task", "NeRD-Cartpole", "--policy", "x", "envs"]) == 2
+    assert "unknown argument 'envs'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("program", ["transfer", "score", "evaluate", "generate", "rl"])
+def test_examples_of_the_help_name_what_exists(program: str, repo_root: Path):
+    """Policies and models that the examples of a help name, but for those a person is to put in, can be loaded."""
+    text = (repo_root / f"exts/nerd_isaaclab/nerd_isaaclab/programs/{program}.py").read_text()
+    options = re.findall(r"--(policy|checkpoint|model) (\S+)", text.split('"""')[1])
+    assert options
+    for option, value in options:
+        if value == "latest" or value.startswith(("logs/", "runs/")):
+            continue
+        found = load_policy(repo_root / value) if option == "policy" else find_checkpoint(value)
+        assert found
+
+
+@pytest.mark.parametrize("spelling", ["--show_presets", "--show-presets"])
+def test_options_have_both_spellings(spelling: str, monkeypatch):
+    """An underscore in an option, as Isaac Lab writes it, does as well as a dash."""
+    from nerd_isaaclab.programs import list_envs
+
+    asked = []
+    monkeypatch.setattr(list_envs, "_with_presets", lambda keyword: asked.append(keyword) or 0)
+    assert nerd(["list-envs", "--keyword", "Ant", spelling]) == 0
+    assert asked == ["Ant"]
 
 
 def test_missing_files_are_named(tmp_path, capsys):

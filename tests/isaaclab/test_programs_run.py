@@ -60,7 +60,7 @@ def test_interrupted_training_leaves_whole_files(trained: Path):
     assert len(checkpoints) >= 10
     for path in checkpoints:
         assert "actor_state_dict" in torch.load(path, weights_only=True)
-    assert not list(trained.rglob("*.part"))
+    assert not list(trained.rglob("*.writing"))
     assert json.loads((trained / "run.json").read_text())["task"] == "NeRD-Cartpole"
 
 
@@ -132,7 +132,7 @@ print("built")
 
 def test_script_that_never_heard_of_us_builds_an_articulation(tmp_path: Path):
     """A person's own script that imports only Isaac Lab builds an articulation on a CPU and writes its properties."""
-    from nerd_isaaclab.assets.build import assets_dir
+    from nerd_isaaclab.usd.asset import assets_dir
 
     (tmp_path / "own.py").write_text(OWN_SCRIPT)
     environment = {**ENVIRONMENT, "ISAACSIM_ASSET_ROOT": str(assets_dir())}

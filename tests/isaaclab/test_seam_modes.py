@@ -149,7 +149,7 @@ def test_changing_some_environments_leaves_the_histories_of_the_others(env, scen
 def test_a_bad_model_never_gives_a_nan(env, steps):
     """With weights that blow up, observations and rewards stay finite, the guard acts, and says so in the log."""
     predictor = untrained_predictor(env)
-    for parameter in predictor.model.parameters():
+    for parameter in predictor.network.parameters():
         parameter.data.mul_(30.0)
     use_predictor(env, predictor)
     env.reset(seed=0)
@@ -165,7 +165,7 @@ def test_a_bad_model_never_gives_a_nan(env, steps):
 def test_a_model_that_is_not_a_number_is_held_and_ends_episodes(env):
     """NaN weights: every environment is held at its last good state and its episode is ended."""
     predictor = untrained_predictor(env)
-    for parameter in predictor.model.parameters():
+    for parameter in predictor.network.parameters():
         parameter.data.fill_(torch.nan)
     use_predictor(env, predictor)
     env.reset(seed=0)
@@ -181,9 +181,9 @@ def test_a_checkpoint_takes_over_by_configuration_and_a_foreign_one_is_refused(e
     """What is saved is loaded by path; a checkpoint for another time step is refused with the difference."""
     import dataclasses
 
-    from nerd_core.predictor import Predictor
-    from nerd_core.spec import SpecMismatch
-    from nerd_isaaclab.envs import NerdModeError
+    from nerd_core.predictor.predictor import Predictor
+    from nerd_core.robot.comparison import SpecMismatch
+    from nerd_isaaclab.envs.nerd_env import NerdModeError
 
     predictor = untrained_predictor(env)
     checkpoint.save(tmp_path / "model", predictor)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from nerd_core.metrics import compare
-from nerd_core.symmetry import image, symmetries_of
+from nerd_core.network.symmetry import image, symmetries_of
+from nerd_core.training.metrics import compare
 from support.seam import make_env
 
 COPIES = 8

@@ -74,7 +74,7 @@ def test_run_reward_is_the_published_formula(env, root):
 
 def test_spin_rewards_are_the_published_formulas(env, root):
     """Spin is w_z + up; spin-track is 5 exp(-(w_z - 5)^2 - .1 w_x^2 - .1 w_y^2) + .1 up (z being up here)."""
-    from nerd_isaaclab.tasks.ant.ant_env_cfg import SpinRewardsCfg, SpinTrackRewardsCfg
+    from nerd_isaaclab.tasks.locomotion.locomotion_env_cfg import SpinRewardsCfg, SpinTrackRewardsCfg
 
     _, quat, _, rate = root
     up = axis(quat, 2)[:, 2]
@@ -101,8 +101,8 @@ def test_observation_is_the_published_one(env, root):
 
 def test_every_start_is_clear_of_the_ground(env):
     """No reset puts a part of an Ant into the ground, from where the solver would throw it up."""
-    from nerd_core.contacts import ContactModel
-    from nerd_core.grounds import PlaneGround
+    from nerd_core.contact.contacts import ContactModel
+    from nerd_core.contact.grounds import PlaneGround
     from nerd_isaaclab.physics.robot_state import RobotState
 
     spec = env.robot_spec
@@ -127,11 +127,11 @@ def test_episode_ends_below_the_published_height(env, root):
 
 def test_kept_policy_runs(env, repo_root):
     """The policy in the repository runs forward at more than half a metre a second."""
-    from nerd_isaaclab.programs.policy import Policy
-    from nerd_isaaclab.programs.score import play_episodes
-    from nerd_isaaclab.tasks.ant.scores import RUN
+    from nerd_isaaclab.policies.play import play_episodes
+    from nerd_isaaclab.policies.policy import Policy
+    from nerd_isaaclab.tasks.locomotion.scores import RUN
 
-    policy = Policy.load(repo_root / "models" / "policies" / "NeRD-Ant-Run" / "policy.safetensors")
+    policy = Policy.load(repo_root / "policies" / "NeRD-Ant-Run" / "policy.safetensors")
     env.reset()
     result = play_episodes(env, policy, RUN)
-    assert result["scores"]["forward_speed"]["mean"] > 0.5
+    assert result.scores["forward_speed"].mean > 0.5

@@ -105,11 +105,11 @@ def test_starts_cover_every_angle_and_actions_push_the_cart(env):
 
 def test_kept_policy_swings_up(env, repo_root):
     """The policy in the repository ends upright in at least 95 % of the episodes of this env."""
-    from nerd_isaaclab.programs.policy import Policy
-    from nerd_isaaclab.programs.score import play_episodes
-    from nerd_isaaclab.tasks.cartpole.scores import SCORES
+    from nerd_isaaclab.policies.play import play_episodes
+    from nerd_isaaclab.policies.policy import Policy
+    from nerd_isaaclab.tasks.swing_up.cartpole.scores import SCORES
 
-    policy = Policy.load(repo_root / "models" / "policies" / "NeRD-Cartpole" / "policy.safetensors")
+    policy = Policy.load(repo_root / "policies" / "NeRD-Cartpole" / "policy.safetensors")
     result = play_episodes(env, policy, SCORES)
-    assert result["episodes"] == NUM_ENVS
-    assert result["scores"]["upright_at_end"]["mean"] >= 0.95
+    assert result.episodes == NUM_ENVS
+    assert result.scores["upright_at_end"].mean >= 0.95

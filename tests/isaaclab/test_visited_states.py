@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from nerd_core import checkpoint
-from nerd_core.models import ResidualMlpCfg
-from nerd_core.predictor import Predictor, PredictorCfg
-from nerd_core.tokens import TokenCfg
+from nerd_core.network.architectures.residual import ResidualMlpCfg
+from nerd_core.network.tokens import TokenCfg
+from nerd_core.predictor.config import PredictorCfg
+from nerd_core.predictor.predictor import Predictor
 from nerd_isaaclab.collect.collect_cfg import CollectCfg, CollectError
 from nerd_isaaclab.collect.excitation import ControlRange
 from nerd_isaaclab.collect.visited_states import TIMES, VisitedStates
@@ -24,9 +25,9 @@ STEPS = 5
 def model(tmp_path):
     """A cartpole whose velocities stay as they are."""
     predictor = Predictor(
-        cartpole(), PredictorCfg(model=ResidualMlpCfg(width=8, hidden=8), token=TokenCfg(contacts=False))
+        cartpole(), PredictorCfg(network=ResidualMlpCfg(width=8, hidden=8), token=TokenCfg(contacts=False))
     )
-    torch.nn.init.zeros_(predictor.model.head.bias)
+    torch.nn.init.zeros_(predictor.network.head.bias)
     return checkpoint.save(tmp_path / "model", predictor)
 
 

@@ -10,9 +10,11 @@ from pathlib import Path
 import torch
 
 from nerd_core import checkpoint
-from nerd_core.models import MlpCfg, TransformerCfg
-from nerd_core.predictor import Predictor, PredictorCfg
-from nerd_core.spec import Body, ContactSlot, Control, Joint, RobotSpec
+from nerd_core.network.architectures.mlp import MlpCfg
+from nerd_core.network.architectures.transformer import TransformerCfg
+from nerd_core.predictor.config import PredictorCfg
+from nerd_core.predictor.predictor import Predictor
+from nerd_core.robot.spec import Body, ContactSlot, Control, Joint, RobotSpec
 
 Files = dict[str, bytes]
 """Content of a directory by relative path."""
@@ -52,9 +54,9 @@ def sound_checkpoints(folder: Path) -> list[Files]:
     """Three small checkpoints of different robots, models and contents."""
     torch.manual_seed(0)
     wanted = [
-        (crawler(), PredictorCfg(model=SMALL), True),
-        (crawler(), PredictorCfg(model=TransformerCfg(width=16, layers=1, heads=2, window=4, head_hidden=8)), False),
-        (pendulum(), PredictorCfg(model=MlpCfg(), ensemble=2), False),
+        (crawler(), PredictorCfg(network=SMALL), True),
+        (crawler(), PredictorCfg(network=TransformerCfg(width=16, layers=1, heads=2, window=4, head_hidden=8)), False),
+        (pendulum(), PredictorCfg(network=MlpCfg(), ensemble=2), False),
     ]
     found = []
     for i, (spec, cfg, resumable) in enumerate(wanted):

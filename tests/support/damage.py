@@ -13,7 +13,7 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from nerd_core.safe_files import digest
+from nerd_core.files.safe_files import digest
 
 from .checkpoints import Files
 
@@ -160,7 +160,7 @@ class Damage:
         config = json.loads(files[CONFIG])
         predictor = config["predictor"]
         number = self.rng.choice([10**4, 10**5, 2**20, 10**9, 2**31, 2**63, 10**18, 10**300, 0, -1, -(10**9)])
-        holder = self.rng.choice([predictor, predictor["model"], predictor["model"]])
+        holder = self.rng.choice([predictor, predictor["network"], predictor["network"]])
         keys = [key for key, value in holder.items() if isinstance(value, (int, float, list))]
         key = self.rng.choice(keys)
         holder[key] = [number] * self.rng.choice([1, 3, 2000]) if isinstance(holder[key], list) else number

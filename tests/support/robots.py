@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nerd_core.frames import quat_from_rotvec, quat_mul, quat_rotate
-from nerd_core.slots import capsule_slots, sphere_slots
-from nerd_core.spec import Body, ContactSlot, Control, Inertia, Joint, Quaternion, RobotSpec, Vector
+from nerd_core.robot.frames import quat_from_rotvec, quat_mul, quat_rotate
+from nerd_core.robot.slots import capsule_slots, sphere_slots
+from nerd_core.robot.spec import Body, ContactSlot, Control, Inertia, Joint, Quaternion, RobotSpec, Vector
 
 
 def ant() -> RobotSpec:

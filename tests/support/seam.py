@@ -153,14 +153,15 @@ def run_oracle_test(task: str, num_envs: int, steps: int, tolerance: float = 1e-
 
 def untrained_predictor(env: Any, seed: int = 0, model: Any = None) -> Any:
     """A predictor with random weights whose changes of state have a sensible size, and a memory of four steps."""
-    from nerd_core.models import TransformerCfg
-    from nerd_core.predictor import Predictor, PredictorCfg
+    from nerd_core.network.architectures.transformer import TransformerCfg
+    from nerd_core.predictor.config import PredictorCfg
+    from nerd_core.predictor.predictor import Predictor
     from nerd_isaaclab.collect.lean_scene import LeanScene
     from nerd_isaaclab.physics.ground import find_ground
 
     torch.manual_seed(seed)
     model = model or TransformerCfg(width=32, layers=2, heads=2, window=4, head_hidden=16)
-    predictor = Predictor(env.robot_spec, PredictorCfg(model=model))
+    predictor = Predictor(env.robot_spec, PredictorCfg(network=model))
     env.reset(seed=0)
     scene, ground = LeanScene(env), find_ground(env) if predictor.needs_contacts else None
     state = scene.read().clone()

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from nerd_core.data.dataset import TrajectoryDataset
-from nerd_core.frames import wrap_to_pi
-from nerd_core.spec import Body, Control, Joint, RobotSpec
+from nerd_core.robot.frames import wrap_to_pi
+from nerd_core.robot.spec import Body, Control, Joint, RobotSpec
 
 CART_MASS, ROD_MASS, HALF_LENGTH, GRAVITY = 40.0, 10.0, 0.5, 9.81  # kg, kg, m, m/s^2
 SUBSTEPS = 10

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nerd_core.data import Trajectories, pack_trajectories
-from nerd_core.spec import Body, ContactSlot, Control, Joint, RobotSpec
+from nerd_core.data.layout import Trajectories, pack_trajectories
+from nerd_core.robot.spec import Body, ContactSlot, Control, Joint, RobotSpec
 
 SPEC = RobotSpec(
     name="hopper",
@@ -53,5 +53,5 @@ def make_batch(count: int, steps: int, seed: int = 0, recorded: bool = True) -> 
 
 def same(left: Trajectories, right: Trajectories) -> bool:
     """Whether two batches hold the same numbers."""
-    one, other = left.arrays(), right.arrays()
+    one, other = left.arrays, right.arrays
     return one.keys() == other.keys() and all(np.array_equal(one[name], other[name], equal_nan=True) for name in one)

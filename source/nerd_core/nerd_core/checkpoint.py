@@ -4,10 +4,10 @@
 """A trained model as a directory of plain files.
 
 ==================  ==============================================================================================
-``spec.json``       the :class:`~nerd_core.spec.RobotSpec`: what every number means
-``config.json``     the :class:`~nerd_core.predictor.PredictorCfg`, the training settings, where it all came from
+``spec.json``       the :class:`~nerd_core.robot.spec.RobotSpec`: what every number means
+``config.json``     the settings of the predictor and of its training, and where it all came from
 ``model.safetensors``  weights and normalisers
-``training/``       optional: what a training run needs to go on (see :mod:`nerd_core.safe_state`)
+``training/``       optional: what a training run needs to go on (see :mod:`nerd_core.files.safe_state`)
 ``manifest.json``   size and SHA-256 of each of these files
 ``card.md``         the same for people; not in the manifest, so that it may be edited
 ==================  ==============================================================================================
@@ -18,7 +18,6 @@ taken, then digests, names, shapes, element types and finiteness. Nothing in a c
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,28 +25,24 @@ from typing import Any
 
 import torch
 
-from .predictor import Predictor, PredictorCfg
-from .provenance import versions
-from .safe_files import (
-    MAX_HEADER_BYTES,
-    MAX_JSON_BYTES,
-    TensorInfo,
-    UnsafeFile,
-    digest,
-    json_bytes,
-    parse_json,
-    parse_tensors,
-    previous,
-    read_bytes,
-    replace_directory,
-    tensor_bytes,
-)
-from .safe_state import StateError, Tree, load_state, state_files
-from .serialization import StructureError, from_plain, to_plain
-from .spec import RobotSpec, SpecError, require_same_spec
+from .checkpoint_limits import expected_tensors, require_bounded, size_of
+from .checkpoint_migration import migrate_config, migrate_tensors
+from .files.atomic import previous, replace_directory
+from .files.provenance import versions
+from .files.safe_files import MAX_JSON_BYTES, UnsafeFile, digest, json_bytes, parse_json, read_bytes
+from .files.safe_state import StateError, Tree, load_state, state_files
+from .files.safe_tensors import MAX_HEADER_BYTES, TensorInfo, parse_tensors, tensor_bytes
+from .files.serialization import StructureError, from_plain, to_plain
+from .predictor.config import PredictorCfg
+from .predictor.predictor import Predictor
+from .robot.comparison import require_same_spec
+from .robot.spec import RobotSpec, SpecError
 
-SCHEMA = "nerd.checkpoint/1"
+SCHEMA = "nerd.checkpoint/2"
 """Name and version of the format, in ``config.json``."""
+
+EARLIER_SCHEMA = "nerd.checkpoint/1"
+"""The format before, which is read as well (see :mod:`nerd_core.checkpoint_migration`)."""
 
 MANIFEST_SCHEMA = "nerd.manifest/1"
 """Name and version of the format of ``manifest.json``."""
@@ -57,15 +52,6 @@ TRAINING = "training"
 
 REQUIRED = (SPEC, CONFIG, WEIGHTS)
 OPTIONAL = (f"{TRAINING}/state.json", f"{TRAINING}/tensors.safetensors")
-
-MAX_SIZES: Mapping[str, int] = dict.fromkeys(("width", "hidden", "head_hidden", "window", "block_size"), 65536)
-"""Largest lengths of vectors and sequences in the settings of a model that is built at all, by name of the field."""
-
-MAX_INTEGER = 1024
-"""Largest whole number in any other field of the settings, such as a number of layers."""
-
-MAX_ITEMS = 1024
-"""Longest list in the settings of a model."""
 
 MAX_SPEC_ITEMS = 4096
 """Most joints, bodies, controls or contact slots of a robot."""
@@ -92,7 +78,7 @@ class CheckpointConfig:
     training: dict[str, Any] | None = None
     """Settings of the training, as plain values."""
     provenance: dict[str, Any] = field(default_factory=dict)
-    """Command, seeds, data and host (see :func:`nerd_core.provenance.describe_run`)."""
+    """Command, seeds, data and host (see :func:`nerd_core.files.provenance.describe_run`)."""
     results: dict[str, Any] = field(default_factory=dict)
     """Errors on held-out data and other outcomes, as plain values."""
 
@@ -111,6 +97,8 @@ class Checkpoint:
     """Weights and normalisers by name, on the CPU."""
     has_training_state: bool
     """Whether a training run can go on from here."""
+    schema: str
+    """Format in which it was written."""
 
 
 # -- writing ---------------------------------------------------------------------------------------------------
@@ -132,17 +120,17 @@ def save(
         path: Directory to write.
         predictor: The model.
         training: Settings of the training (a dataclass or plain values), to repeat the run from.
-        provenance: What :func:`nerd_core.provenance.describe_run` gave.
+        provenance: What :func:`nerd_core.files.provenance.describe_run` gave.
         results: Errors on held-out data and other outcomes, as plain values.
-        state: What the training run needs to go on (see :func:`nerd_core.safe_state.save_state`); None for a model
-            that is only to be used.
+        state: What the training run needs to go on (see :func:`nerd_core.files.safe_state.save_state`); None for a
+            model that is only to be used.
         card: Text for people, added to the model card.
     """
     path = Path(path)
     tensors = dict(predictor.state_dict())
     try:
         _require_finite(tensors)
-        _require_bounded(to_plain(predictor.cfg), "predictor")
+        expected_tensors(predictor.spec, predictor.cfg)
         config = CheckpointConfig(
             predictor=predictor.cfg,
             versions=versions(),
@@ -190,7 +178,8 @@ def model_card(
         "robot": f"{spec.name} ({base}, {len(spec.joints)} joints, {len(spec.bodies)} bodies, {len(spec.slots)} slots)",
         "specification": f"`{spec.content_hash[:16]}`",
         "step": f"{spec.control_dt:.6g} s ({spec.decimation} x {spec.physics_dt:.6g} s)",
-        "model": _one_line(to_plain(config.predictor.model)),
+        "prior": _one_line(to_plain(config.predictor.prior) or "none"),
+        "network": _one_line(to_plain(config.predictor.network) or "none"),
         "numbers in the model": f"{sum(tensor.numel() for tensor in tensors.values()):,}",
     }
     rows = [f"| {key} | {value} |" for key, value in facts.items()]
@@ -223,8 +212,8 @@ def load(path: str | Path, expected_spec: RobotSpec | None = None, device: torch
 
     Args:
         path: Directory of the checkpoint.
-        expected_spec: The robot in use. Raises :class:`~nerd_core.spec.SpecMismatch` with the differences if the
-            checkpoint was made for another one.
+        expected_spec: The robot in use. Raises :class:`~nerd_core.robot.comparison.SpecMismatch` with the differences
+            if the checkpoint was made for another one.
         device: Where the model shall live.
     """
     found = read(path, expected_spec)
@@ -239,17 +228,20 @@ def read(path: str | Path, expected_spec: RobotSpec | None = None) -> Checkpoint
     try:
         manifest = _read_manifest(path)
         spec = _read_spec(path, manifest)
-        config = _parse_config(_read_listed(path, CONFIG, manifest, MAX_JSON_BYTES))
+        config, schema = _parse_config(_read_listed(path, CONFIG, manifest, MAX_JSON_BYTES))
         if expected_spec is not None:
             require_same_spec(spec, expected_spec, f"the checkpoint '{path}'")
         expected = expected_tensors(spec, config.predictor)
-        limit = sum(math.prod(info.shape) * info.dtype.itemsize for info in expected.values()) + MAX_HEADER_BYTES
+        limit = size_of(expected) + MAX_HEADER_BYTES
         tensors = parse_tensors(_read_listed(path, WEIGHTS, manifest, limit), WEIGHTS)
+        if schema == EARLIER_SCHEMA:
+            tensors = migrate_tensors(tensors, config.predictor.network is not None)
         _require_same_tensors(tensors, expected)
         _require_finite(tensors)
     except (UnsafeFile, StructureError, SpecError) as error:
         raise CheckpointError(f"the checkpoint '{path}' cannot be loaded: {error}") from None
-    return Checkpoint(path, spec, config, tensors, has_training_state=OPTIONAL[0] in manifest)
+    resumable = OPTIONAL[0] in manifest and schema == SCHEMA
+    return Checkpoint(path, spec, config, tensors, resumable, schema)
 
 
 def read_config(path: str | Path) -> CheckpointConfig:
@@ -257,7 +249,7 @@ def read_config(path: str | Path) -> CheckpointConfig:
     path = Path(path)
     file = path / CONFIG if path.is_dir() else path
     try:
-        return _parse_config(read_bytes(file, MAX_JSON_BYTES))
+        return _parse_config(read_bytes(file, MAX_JSON_BYTES))[0]
     except (UnsafeFile, StructureError) as error:
         raise CheckpointError(f"the settings '{file}' cannot be read: {error}") from None
 
@@ -267,6 +259,10 @@ def load_training_state(path: str | Path) -> Tree:
     found = read(path)
     path = found.path
     try:
+        if found.schema != SCHEMA:
+            raise UnsafeFile(
+                f"no run can go on from the format {found.schema!r}: start a new one from its weights (--start)"
+            )
         if not found.has_training_state:
             raise UnsafeFile("it holds no state of training: it can be used, but no run can go on from it")
         if (path / TRAINING).is_symlink():
@@ -282,17 +278,6 @@ def load_training_state(path: str | Path) -> Tree:
 def _state_limit(tensors: Mapping[str, torch.Tensor]) -> int:
     """Largest size of a file of the state of training [bytes], for a model with these tensors."""
     return sum(tensor.nbytes for tensor in tensors.values()) * MAX_STATE_RATIO + MAX_STATE_BYTES
-
-
-def expected_tensors(spec: RobotSpec, cfg: PredictorCfg) -> dict[str, TensorInfo]:
-    """Names, shapes and element types of the tensors of a model, without taking memory for them."""
-    _require_bounded(to_plain(cfg), "predictor")
-    try:
-        with torch.device("meta"):
-            skeleton = _build(spec, cfg)
-    except (ValueError, RuntimeError, OverflowError, ZeroDivisionError) as error:
-        raise UnsafeFile(f"'{CONFIG}' describes a model that cannot be built: {str(error)[:400]}") from None
-    return {name: TensorInfo(tuple(item.shape), item.dtype) for name, item in skeleton.state_dict().items()}
 
 
 def _build(spec: RobotSpec, cfg: PredictorCfg) -> Predictor:
@@ -352,39 +337,22 @@ def _read_listed(path: Path, name: str, manifest: dict[str, dict[str, Any]], lim
 def _read_spec(path: Path, manifest: dict[str, dict[str, Any]]) -> RobotSpec:
     content = _read_listed(path, SPEC, manifest, MAX_JSON_BYTES)
     plain = parse_json(content, SPEC)
-    _require_bounded(plain, SPEC, limits={}, largest=2**53, items=MAX_SPEC_ITEMS)
+    require_bounded(plain, SPEC, largest=2**53, items=MAX_SPEC_ITEMS)
     return RobotSpec.from_json(content.decode())
 
 
-def _parse_config(content: bytes) -> CheckpointConfig:
+def _parse_config(content: bytes) -> tuple[CheckpointConfig, str]:
+    """The settings, and the format in which they were written."""
     plain = parse_json(content, CONFIG)
-    if not isinstance(plain, dict) or plain.pop("schema", None) != SCHEMA:
+    schema = plain.pop("schema", None) if isinstance(plain, dict) else None
+    if schema not in (SCHEMA, EARLIER_SCHEMA):
         raise UnsafeFile(
-            f"'{CONFIG}' is not of the format {SCHEMA!r}, which this version reads: use the version of nerd_core that "
-            "wrote it"
+            f"'{CONFIG}' is neither of the format {SCHEMA!r} nor of {EARLIER_SCHEMA!r}, which this version reads: use "
+            "the version of nerd_core that wrote it"
         )
-    _require_bounded(plain.get("predictor"), "predictor")
-    return from_plain(CheckpointConfig, plain, CONFIG)
-
-
-def _require_bounded(
-    plain: Any,
-    where: str,
-    limits: Mapping[str, int] = MAX_SIZES,
-    largest: int = MAX_INTEGER,
-    items: int = MAX_ITEMS,
-) -> None:
-    """Refuses numbers and lists so large that building what they describe could exhaust the machine."""
-    if isinstance(plain, dict):
-        for key, item in plain.items():
-            _require_bounded(item, f"{where}.{key[:40]}", limits, limits.get(key, largest), items)
-    elif isinstance(plain, list):
-        if len(plain) > items:
-            raise UnsafeFile(f"{where}: got {len(plain)} items, at most {items} are expected")
-        for i, item in enumerate(plain):
-            _require_bounded(item, f"{where}[{i}]", limits, largest, items)
-    elif isinstance(plain, int) and abs(plain) > largest:
-        raise UnsafeFile(f"{where}: got a number of {plain.bit_length()} bits, at most {largest} is expected")
+    plain = migrate_config(plain) if schema == EARLIER_SCHEMA else plain
+    require_bounded(plain.get("predictor"), "predictor")
+    return from_plain(CheckpointConfig, plain, CONFIG), schema
 
 
 def _require_same_tensors(tensors: dict[str, torch.Tensor], expected: dict[str, TensorInfo]) -> None:
@@ -426,7 +394,6 @@ __all__ = [
     "Checkpoint",
     "CheckpointConfig",
     "CheckpointError",
-    "expected_tensors",
     "load",
     "load_training_state",
     "model_card",

@@ -10,19 +10,19 @@ motion as a pure function: gradients flow from any state to the first one, the c
 
 from __future__ import annotations
 
-import logging
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from .contacts import Contacts
-from .grounds import Ground
-from .guard import StateGuard
-from .models import Cache, Past
-from .predictor import Prediction, Predictor
-
-logger = logging.getLogger(__name__)
+from .compilation import CompiledOrPlain
+from .contact.contacts import Contacts
+from .contact.grounds import Ground
+from .network.architectures.base import Cache, Past
+from .predictor.prediction import Prediction
+from .predictor.predictor import Predictor
+from .robot.guard import StateGuard
 
 
 @dataclass(frozen=True)
@@ -88,14 +88,14 @@ class NeuralDynamics:
         if not 0.0 <= noise < float("inf"):
             raise ValueError(f"got a noise of {noise}, expected a finite number >= 0")
         self.noise = noise
-        own = predictor.force_scale.device
+        own = predictor.device
         self.device = torch.device(device) if device is not None else own
         self.predictor = predictor if own == self.device else predictor.to(self.device)
         self.spec = predictor.spec
         self.ground = None if ground is None else ground.to(self.device)
         self.guard = StateGuard(self.spec).to(self.device)
-        self._compiled = torch.compile(self._advance, dynamic=False, fullgraph=True) if compile else None
-        self._compiled_for: set[int] = set()
+        # With fullgraph a failure to compile comes before anything was computed, so that starting over is safe.
+        self._compiled = CompiledOrPlain(self._advance, "the step runs", fullgraph=True) if compile else None
         self._allocate(num_envs)
 
     @property
@@ -144,7 +144,7 @@ class NeuralDynamics:
         if self._compiled is None:
             next_state, self.prediction = self._advance(state, control, contacts)
         else:
-            next_state, self.prediction = self._advance_compiled(state, control, contacts)
+            next_state, self.prediction = self._compiled.call(self.num_envs, state, control, contacts)
         return next_state
 
     def report(self) -> GuardReport:
@@ -235,21 +235,6 @@ class NeuralDynamics:
         self.predictor.reset(self._cache, held)
         return next_state, prediction
 
-    # With fullgraph a failure to compile comes before anything was computed, so that starting over is safe.
-    def _advance_compiled(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> tuple[Tensor, Prediction]:
-        """As :meth:`_advance`, compiled if that is possible here, which the first call for a batch size finds out."""
-        assert self._compiled is not None
-        if self.num_envs in self._compiled_for:
-            return self._compiled(state, control, contacts)
-        try:
-            result = self._compiled(state, control, contacts)
-        except Exception as error:  # the compilers raise kinds of their own; a fault of ours comes again below
-            logger.warning("the step runs uncompiled, because compiling failed: %s", _first_line(error))
-            self._compiled = None
-            return self._advance(state, control, contacts)
-        self._compiled_for.add(self.num_envs)
-        return result
-
 
 def rollout(
     predictor: Predictor,
@@ -274,12 +259,43 @@ def rollout(
     Returns:
         States, the first included, shape (B, H + 1, S).
     """
-    states = [state]
-    for control in controls.unbind(-2):
-        prediction, history = predictor.extend(state, control, predictor.contacts(state, ground), history)
+    held = controls.unbind(-2)
+    states = rollout_states(predictor, state, lambda step, _: held[step], len(held), ground, history=history)
+    return torch.stack([state, *states], -2)
+
+
+def rollout_states(
+    predictor: Predictor,
+    state: Tensor,
+    control: Callable[[int, Tensor], Tensor],
+    steps: int,
+    ground: Ground | None = None,
+    *,
+    env_ids: Tensor | None = None,
+    history: Past | None = None,
+    cache: Cache | None = None,
+) -> Iterator[Tensor]:
+    """Gives the states of a roll-out one by one, without the first. Contacts are those of the predicted states.
+
+    Args:
+        predictor: The learned dynamics.
+        state: First states, shape (B, S).
+        control: Gives the controls of a step, shape (B, C), from its number and the states before it.
+        steps: Number of steps.
+        ground: What the robot stands on. None only if the predictor sees no contacts.
+        env_ids: Environments of the ground that the states stand in, shape (B,); all of them in order by default.
+        history: What came before the first states, see :func:`rollout`.
+        cache: A history that is changed in place, from :meth:`Predictor.init_cache`: faster for a network with memory,
+            without gradients, and instead of ``history``.
+    """
+    for step in range(steps):
+        contacts, held = predictor.contacts(state, ground, env_ids), control(step, state)
+        if cache is None:
+            prediction, history = predictor.extend(state, held, contacts, history)
+        else:
+            prediction = predictor.step(state, held, contacts, cache)
         state = predictor.next_state(state, prediction)
-        states.append(state)
-    return torch.stack(states, -2)
+        yield state
 
 
 def _env_dim(name: str) -> int:
@@ -287,8 +303,4 @@ def _env_dim(name: str) -> int:
     return 1 if name.startswith("cache.") else 0
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-
-__all__ = ["GuardReport", "NeuralDynamics", "rollout"]
+__all__ = ["GuardReport", "NeuralDynamics", "rollout", "rollout_states"]

@@ -20,12 +20,14 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from .contacts import Contacts
-from .frames import wrap_to_pi
-from .predictor import Predictor
-from .provenance import versions
-from .safe_files import json_bytes, replace_directory
-from .spec import RobotSpec
+from .contact.contacts import Contacts
+from .files.atomic import replace_directory
+from .files.provenance import versions
+from .files.safe_files import json_bytes
+from .predictor.predictor import Predictor
+from .predictor.residual_network import ResidualNetwork
+from .robot.frames import wrap_to_pi
+from .robot.spec import RobotSpec
 
 SCHEMA = "nerd.export/1"
 """Name and version of the format of ``interface.json``."""
@@ -112,10 +114,10 @@ def export(
         raise ExportError(f"'{path}' exists: choose another place, or --overwrite an earlier export")
     if not formats or set(formats) - {"torch", "onnx"}:
         raise ExportError(f"got the formats {list(formats)}, expected some of 'torch' and 'onnx'")
-    if predictor.mechanics is not None:
+    if predictor.cfg.prior is not None and predictor.prior is not None and not predictor.prior.exportable:
         raise ExportError(
-            f"the model of '{predictor.spec.name}' has a solver of contacts, which cannot be exported yet, "
-            "expected a model without one (trained without --solver.substeps)"
+            f"'{predictor.spec.name}': got the prior {predictor.cfg.prior.kind!r}, which cannot be exported, expected "
+            "a model without it (trained without --prior)"
         )
     step = CachedStep(_on_cpu(predictor)).eval()
     report: dict[str, float] = {}
@@ -187,7 +189,7 @@ def compare(step: CachedStep, runner: Any, steps: int, batch: int = 5, seed: int
         worst = max(worst, _difference(spec, outputs[0], expected))
         if prediction.force is not None:
             worst = max(worst, _relative(outputs[1] - prediction.force, prediction.force))
-        history = tuple(outputs[-len(history) :])
+        history = tuple(outputs[len(outputs) - len(history) :])
     return worst
 
 
@@ -292,16 +294,18 @@ def _example(step: CachedStep, batch: int, generator: torch.Generator) -> Values
         return torch.randn(*shape, generator=generator)
 
     state = normal(batch, spec.state.dim)
-    normaliser, slices = predictor.token_normaliser, predictor.tokenizer.slices
-    for part in ("joint_pos", "root_lin_vel", "root_ang_vel", "joint_vel"):
-        where, columns = slices.get(part), getattr(spec.state, part)
-        if where is not None and where.stop - where.start == columns.stop - columns.start:
-            state[:, columns] = state[:, columns] * normaliser.std[where] + normaliser.mean[where]
+    control = normal(batch, spec.control_dim)
+    residual = predictor.residual
+    if isinstance(residual, ResidualNetwork):
+        normaliser, slices = residual.token_normaliser, residual.tokenizer.slices
+        for part in ("joint_pos", "root_lin_vel", "root_ang_vel", "joint_vel"):
+            where, columns = slices.get(part), getattr(spec.state, part)
+            if where is not None and where.stop - where.start == columns.stop - columns.start:
+                state[:, columns] = state[:, columns] * normaliser.std[where] + normaliser.mean[where]
+        if "control" in slices:
+            control = control * normaliser.std[slices["control"]] + normaliser.mean[slices["control"]]
     if spec.floating_base:
         state[:, spec.state.root_quat] = nn.functional.normalize(state[:, spec.state.root_quat], dim=-1)
-    control = normal(batch, spec.control_dim)
-    if "control" in slices:
-        control = control * normaliser.std[slices["control"]] + normaliser.mean[slices["control"]]
     contacts: Values = ()
     if predictor.needs_contacts:
         slots = len(spec.slots)

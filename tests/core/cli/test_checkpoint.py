@@ -11,7 +11,8 @@ import torch
 
 from nerd_core import checkpoint
 from nerd_core.cli import main
-from nerd_core.predictor import Predictor, PredictorCfg
+from nerd_core.predictor.config import PredictorCfg
+from nerd_core.predictor.predictor import Predictor
 from support.checkpoints import SMALL, crawler
 
 
@@ -21,7 +22,7 @@ def saved(tmp_path):
     torch.manual_seed(0)
     return checkpoint.save(
         tmp_path / "first",
-        Predictor(crawler(), PredictorCfg(model=SMALL)),
+        Predictor(crawler(), PredictorCfg(network=SMALL)),
         training={"lr": 1e-3},
         provenance={"command": "nerd train data"},
         results={"error_100": 0.001},
@@ -35,7 +36,7 @@ def test_info_shows_robot_model_training_origin_and_results(saved, capsys):
     for words in (
         "crawler",
         crawler().content_hash,
-        "model.width",
+        "network.width",
         "lr",
         "nerd train data",
         "error_100",
@@ -51,7 +52,7 @@ def test_info_shows_robot_model_training_origin_and_results(saved, capsys):
 def test_info_cannot_be_used_to_steer_the_terminal(tmp_path, capsys):
     """Escape sequences and markup in a robot's name are shown, not obeyed."""
     spec = replace(crawler(), name="\x1b[31mred\x1b[0m [/bold] [link=x]")
-    path = checkpoint.save(tmp_path / "m", Predictor(spec, PredictorCfg(model=SMALL)))
+    path = checkpoint.save(tmp_path / "m", Predictor(spec, PredictorCfg(network=SMALL)))
     assert main(["checkpoint", "info", str(path)]) == 0
     out = capsys.readouterr().out
     assert "\x1b" not in out and "[/bold] [link=x]" in out
@@ -62,19 +63,19 @@ def test_diff_names_every_difference_and_sets_the_exit_code(saved, tmp_path, cap
     assert main(["checkpoint", "diff", str(saved), str(saved)]) == 0
     assert capsys.readouterr().out.count("the same") == 3
     torch.manual_seed(0)
-    other = Predictor(replace(crawler(), decimation=2), PredictorCfg(model=SMALL))
-    other.get_parameter("model.embed.weight").data.mul_(2.0)
+    other = Predictor(replace(crawler(), decimation=2), PredictorCfg(network=SMALL))
+    other.get_parameter("residual.network.embed.weight").data.mul_(2.0)
     path = checkpoint.save(tmp_path / "second", other, training={"lr": 2e-3})
     assert main(["checkpoint", "diff", str(saved), str(path)]) == 1
     out = capsys.readouterr().out
     assert "decimation: got 4, expected 2" in out
     assert "training.lr: got 0.001, expected 0.002" in out
-    assert "model.embed.weight: differs by 50.00% of its norm" in out
+    assert "residual.network.embed.weight: differs by 50.00% of its norm" in out
 
 
 def test_verify_checks_all_and_fails_if_one_is_damaged(saved, tmp_path, capsys):
     """Sound ones are listed, a damaged one is named with the reason, and the exit code is 1."""
-    whole = checkpoint.save(tmp_path / "second", Predictor(crawler(), PredictorCfg(model=SMALL)), state={"step": 1})
+    whole = checkpoint.save(tmp_path / "second", Predictor(crawler(), PredictorCfg(network=SMALL)), state={"step": 1})
     assert main(["checkpoint", "verify", str(saved), str(whole)]) == 0
     assert capsys.readouterr().out.count("sound") == 2
     state = whole / "training" / "state.json"

@@ -4,9 +4,12 @@
 """``nerd train`` trains, protects what is there, goes on, and repeats a run from its checkpoint."""
 
 import dataclasses
+import json
 import math
 import re
+import shlex
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,15 +17,20 @@ import torch
 
 from nerd_core import checkpoint
 from nerd_core.cli import main
-from nerd_core.cli.train import DEFAULT_MINUTES, TrainCfg, parse, preset_settings
-from nerd_core.data import ShardMeta, ShardWriter
-from nerd_core.models import ResidualMlpCfg, TransformerCfg
-from nerd_core.spec import ContactSlot
+from nerd_core.cli.train import parse
+from nerd_core.data.layout import ShardMeta
+from nerd_core.data.shards import ShardWriter
+from nerd_core.files.serialization import to_plain
+from nerd_core.network.architectures.residual import ResidualMlpCfg
+from nerd_core.network.architectures.transformer import TransformerCfg
+from nerd_core.robot.spec import ContactSlot
+from nerd_core.training.presets import DEFAULT_MINUTES, PRESETS
 from support.checkpoints import crawler, pendulum
 from support.robots import cartpole
 
-QUICK = ["--batch", "64", "--statistics", "2000", "--validations", "2", "--horizons", "5", "20", "--trajectories", "8"]
-TINY = ["--model.width", "8", "--model.hidden", "8", "--model.layers", "1"]
+QUICK = ["--batch-size", "64", "--normaliser-transitions", "2000", "--validations", "2"]
+QUICK += ["--validation-horizons", "5", "20", "--validation-trajectories", "8"]
+TINY = ["--network.width", "8", "--network.hidden", "8", "--network.layers", "1"]
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +119,7 @@ def test_overwriting_replaces_the_run_and_nothing_else(trained, data, tmp_path):
 
 def test_an_interrupted_run_goes_on_to_the_same_weights(trained, data, tmp_path, monkeypatch):
     """Ctrl-C in the middle saves; --resume alone, without the other options, ends as the undisturbed run did."""
-    from nerd_core import training
+    from nerd_core.training import run as training
 
     out, loss, calls = tmp_path / "run", training.Run.loss, []
 
@@ -146,19 +154,20 @@ def test_a_trained_model_can_be_the_start(trained, data, tmp_path):
 
 def test_a_model_of_another_robot_cannot_be_the_start(data, tmp_path, capsys, monkeypatch):
     """The difference of the robots is the message."""
-    from nerd_core.predictor import Predictor, PredictorCfg
+    from nerd_core.predictor.config import PredictorCfg
+    from nerd_core.predictor.predictor import Predictor
 
     monkeypatch.delenv("NERD_DEBUG", raising=False)
-    other = checkpoint.save(tmp_path / "other", Predictor(crawler(), PredictorCfg(model=ResidualMlpCfg())))
+    other = checkpoint.save(tmp_path / "other", Predictor(crawler(), PredictorCfg(network=ResidualMlpCfg())))
     assert run(data, "--start", other, "--updates", 1, "--out", tmp_path / "run") == 2
     assert "made for another robot specification" in capsys.readouterr().err
 
 
 def test_presets_set_the_defaults_and_options_change_them():
     """A preset chooses the network and settings that suit it; single options override single values."""
-    command = parse(["data", "--out", "run", "--preset", "small", "--model.layers", "3", "--rollout.weight", "0.5"])
-    assert command.predictor.model == replace(preset_settings("small")[0].model, layers=3)  # type: ignore[arg-type]
-    assert isinstance(command.predictor.model, TransformerCfg) and command.predictor.model.width == 128
+    command = parse(["data", "--out", "run", "--preset", "small", "--network.layers", "3", "--rollout.weight", "0.5"])
+    assert command.predictor.network == replace(PRESETS["small"].predictor.network, layers=3)  # type: ignore[arg-type]
+    assert isinstance(command.predictor.network, TransformerCfg) and command.predictor.network.width == 128
     assert command.training.rollout.weight == 0.5 and command.training.minutes == DEFAULT_MINUTES
 
 
@@ -197,15 +206,7 @@ def test_help_shows_the_settings_of_the_preset(capsys):
         with pytest.raises(SystemExit) as ended:
             main(["train", *words])
         assert ended.value.code == code
-    assert "--model.heads" in capsys.readouterr().out
-
-
-def test_the_default_training_is_valid():
-    """Every preset gives a model and a training that can be built."""
-    for name in ("residual", "tiny", "small", "paper-192", "paper-384", "mlp", "gru", "lstm"):
-        predictor, training = preset_settings(name)
-        assert isinstance(training, TrainCfg)
-        assert checkpoint.expected_tensors(pendulum(), predictor)
+    assert "--network.heads" in capsys.readouterr().out
 
 
 def test_several_datasets_are_mixed(data, tmp_path, capsys):
@@ -228,3 +229,71 @@ def test_slots_that_never_come_near_the_ground_are_left_out(tmp_path, capsys):
         assert run(path, "--out", tmp_path / f"run-{seen}", "--updates", 1, "--validations", 1, *TINY) == 0
         assert checkpoint.read_config(tmp_path / f"run-{seen}" / "best").predictor.token.contacts == seen
         assert ("leaves them out" in capsys.readouterr().out) != seen
+
+
+ROOT = Path(__file__).parents[3]
+SHIPPED = sorted(ROOT.glob("exts/nerd_isaaclab/nerd_isaaclab/checkpoints/*/config.json"))
+
+
+def commands_of_cards() -> list[str]:
+    """Every command line of ``nerd train`` in shipped model cards; other pages have today's words (tests/repo)."""
+    found = []
+    for card in sorted(ROOT.glob("exts/**/card.md")):
+        found += re.findall(r"^ *(?:OMP_NUM_THREADS=1 )?nerd train (.*--out.*)", card.read_text(encoding="utf-8"), re.M)
+    return found
+
+
+@pytest.mark.parametrize("command", commands_of_cards())
+def test_commands_of_cards_are_understood(command, monkeypatch):
+    """Every command line in a model card can be read, of whichever version."""
+    monkeypatch.setattr("nerd_core.checkpoint.read_config", lambda path: checkpoint.CheckpointConfig(*_settings()))
+    assert parse(shlex.split(command)).out
+
+
+def _settings():
+    return PRESETS["residual"].predictor, {}, to_plain(PRESETS["residual"].training)
+
+
+def test_there_are_commands_of_cards():
+    """The test above finds command lines to read."""
+    assert len(commands_of_cards()) > 5
+
+
+def test_words_of_earlier_versions_are_understood(capsys):
+    """Options and values of earlier versions do what they did, and a note names those of today."""
+    old = "--model.width 32 --parts solver --remember 7 --pace=0.5 --clip 1 --length 3 --batch 64 --average .9"
+    old += " --horizons 5 6 --trajectories 3 --rollout.batch 9 --optimiser.max_side 99 --noise .1 --statistics 50"
+    new = parse(["data", "--out", "run", *old.split(), "--solver.soft", "0.01"])
+    expected = replace(
+        PRESETS["residual"].training,
+        train_parts="prior",
+        precompute=7,
+        speed_weighting=0.5,
+        max_grad_norm=1.0,
+        window_length=3,
+        batch_size=64,
+        ema_decay=0.9,
+        validation_horizons=(5, 6),
+        validation_trajectories=3,
+        state_noise=0.1,
+        normaliser_transitions=50,
+    )
+    assert replace(new.training, rollout=expected.rollout, optimiser=expected.optimiser) == expected
+    assert new.training.rollout.batch_size == 9 and new.training.optimiser.max_precondition_dim == 99
+    assert new.predictor.network.width == 32 and new.predictor.prior.compliance == 0.01  # type: ignore[union-attr]
+    said = capsys.readouterr().err
+    assert "--remember is now --precompute\n" in said and "--parts solver is now --train-parts prior" not in said
+    assert "--train-parts solver is now --train-parts prior\n" in said and said.count("note: ") == 16
+    parse(["data", "--out", "run", "--train-parts", "all", "--batch-size", "8"])
+    assert not capsys.readouterr().err
+
+
+@pytest.mark.parametrize("config", SHIPPED, ids=lambda path: path.parent.name)
+def test_runs_of_shipped_models_can_be_repeated(config):
+    """The settings in a shipped model, of whichever version, are those of a training of today."""
+    assert SHIPPED
+    words = ["data", "--out", "run", "--config", str(config)]
+    command, plain = parse(words), json.loads(config.read_text())["training"]
+    assert command.training.updates == plain["updates"]
+    assert command.training.batch_size == plain.get("batch", plain.get("batch_size"))
+    assert command.training.optimiser.lr == plain["optimiser"]["lr"]

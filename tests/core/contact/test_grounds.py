@@ -1,7 +1,7 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Planes, height fields and triangle meshes; coal is the independent judge of distances."""
+"""Planes and triangle meshes; coal is the independent judge of distances."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from nerd_core.contacts import ContactModel
-from nerd_core.grounds import Ground, PlaneGround
-from nerd_core.height_field import HeightFieldGround
-from nerd_core.triangle_mesh import TriangleMeshGround
+from nerd_core.contact.contacts import ContactModel
+from nerd_core.contact.grounds import PlaneGround
+from nerd_core.contact.triangle_mesh import TriangleMeshGround
 from support.robots import ant, random_state
 
 SPACING = 0.1
@@ -25,8 +24,8 @@ def heights(seed: int = 0, count: int = 1) -> torch.Tensor:
     return 0.15 * torch.rand(count, ROWS, COLUMNS, generator=torch.Generator().manual_seed(seed))
 
 
-def as_mesh(height: torch.Tensor, diagonal: str = "forward") -> tuple[torch.Tensor, torch.Tensor]:
-    """The triangles of a height field, shape (X, Y), written down independently: vertices and faces."""
+def as_mesh(height: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Two triangles for each cell of heights [m], shape (X, Y): vertices and faces."""
     vertices, faces = [], []
     for i in range(ROWS):
         for j in range(COLUMNS):
@@ -34,11 +33,11 @@ def as_mesh(height: torch.Tensor, diagonal: str = "forward") -> tuple[torch.Tens
     for i in range(ROWS - 1):
         for j in range(COLUMNS - 1):
             a, b, c, d = (x * COLUMNS + y for x, y in ((i, j), (i + 1, j), (i + 1, j + 1), (i, j + 1)))
-            faces += [(a, b, c), (a, c, d)] if diagonal == "forward" else [(a, b, d), (b, c, d)]
+            faces += [(a, b, c), (a, c, d)]
     return torch.tensor(vertices), torch.tensor(faces)
 
 
-def points_over_field(count: int, seed: int = 0) -> torch.Tensor:
+def points_over_ground(count: int, seed: int = 0) -> torch.Tensor:
     """Points within the footprint, up to 0.5 m above and 0.25 m below, shape (1, count, 3)."""
     u = torch.rand(1, count, 3, generator=torch.Generator().manual_seed(seed))
     size = torch.tensor([(ROWS - 1) * SPACING, (COLUMNS - 1) * SPACING, 0.75])
@@ -71,20 +70,19 @@ def coal_distances(mesh, points: torch.Tensor, radius: float = 1e-3) -> np.ndarr
     return np.array(out)
 
 
-def test_height_field_and_mesh_agree_with_coal():
-    """Both find the distance to the nearest of all triangles that coal finds, to 1e-4 m, at 10,000 points."""
+def test_rough_ground_agrees_with_coal():
+    """A mesh finds the distance to the nearest of all triangles that coal finds, to 1e-4 m, at 10,000 points."""
     height = heights()
     vertices, faces = as_mesh(height[0])
-    points = points_over_field(POSES)
+    points = points_over_ground(POSES)
     expected = coal_distances(coal_mesh(vertices, faces), points[0])
     # coal reports overlap with the small sphere as some negative number.
     clear = expected > 2e-3
     assert clear.mean() > 0.95
-    for ground in (HeightFieldGround(height, SPACING), TriangleMeshGround(vertices, faces)):
-        distance = ground.query(points).distance[0].numpy()
-        np.testing.assert_allclose(np.abs(distance)[clear], expected[clear], atol=1e-4)
-        assert (np.abs(distance)[~clear] < 2.1e-3).all()
-        np.testing.assert_array_equal(distance[clear] > 0, above_by_plumb_line(height[0], points[0])[clear])
+    distance = TriangleMeshGround(vertices, faces).query(points).distance[0].numpy()
+    np.testing.assert_allclose(np.abs(distance)[clear], expected[clear], atol=1e-4)
+    assert (np.abs(distance)[~clear] < 2.1e-3).all()
+    np.testing.assert_array_equal(distance[clear] > 0, above_by_plumb_line(height[0], points[0])[clear])
 
 
 def above_by_plumb_line(height: torch.Tensor, points: torch.Tensor) -> np.ndarray:
@@ -95,27 +93,6 @@ def above_by_plumb_line(height: torch.Tensor, points: torch.Tensor) -> np.ndarra
     corner = np.where(s >= t, h[i + 1, j], h[i, j + 1])
     big, small = np.maximum(s, t), np.minimum(s, t)
     return z > h[i, j] * (1 - big) + corner * (big - small) + h[i + 1, j + 1] * small
-
-
-def test_height_field_is_the_one_of_coal():
-    """A sphere touches coal's own height field exactly when its radius exceeds our distance, within 1e-4 m."""
-    coal = pytest.importorskip("coal")
-    height = heights(1)
-    size = (ROWS - 1) * SPACING, (COLUMNS - 1) * SPACING
-    # coal wants y down the rows, from the largest, and has its origin in the middle.
-    field = coal.HeightFieldOBBRSS(*size, height[0].double().numpy().T[::-1].copy(), -1.0)
-    middle = coal.Transform3s(np.eye(3), np.array([size[0] / 2, size[1] / 2, 0.0]))
-    points = points_over_field(2000, 1)
-    distance = HeightFieldGround(height, SPACING).query(points).distance[0].numpy()
-    inner = ((points[0, :, :2] > 0.5) & (points[0, :, :2] < torch.tensor(size) - 0.5)).all(-1).numpy()
-    tried = np.flatnonzero(inner & (distance > 2e-4))
-    assert len(tried) > 200
-    for i in tried:
-        pose = coal.Transform3s(np.eye(3), points[0, i].double().numpy())
-        for change, touches in ((-1e-4, False), (1e-4, True)):
-            result = coal.CollisionResult()
-            sphere = coal.Sphere(float(distance[i]) + change)
-            assert (coal.collide(field, middle, sphere, pose, coal.CollisionRequest(), result) > 0) is touches
 
 
 def test_closed_mesh_knows_inside_from_outside():
@@ -159,27 +136,11 @@ def crossings(triangles: np.ndarray, points: np.ndarray) -> np.ndarray:
     return ((u >= 0) & (v >= 0) & (u + v <= 1) & (t > 0)).sum(1)
 
 
-@pytest.mark.parametrize("diagonal", ["forward", "backward"])
-def test_height_field_equals_its_own_triangles(diagonal):
-    """A height field and the mesh of its triangles give the same distance, normal and point, beyond its border too."""
-    height = heights(2, 2)
-    meshes = [as_mesh(h, diagonal) for h in height]
-    field = HeightFieldGround(height, SPACING, diagonal=diagonal)
-    mesh = TriangleMeshGround([v for v, _ in meshes], [f for _, f in meshes])
-    points = points_over_field(2000, 2).expand(2, -1, -1) * 1.2 - 0.1
-    one, two = field.query(points), mesh.query(points)
-    torch.testing.assert_close(one.distance.abs(), two.distance.abs(), rtol=0, atol=1e-6)
-    torch.testing.assert_close(one.closest, two.closest, rtol=0, atol=1e-3)
-    over = ((points[..., :2] > 0) & (points[..., :2] < torch.tensor([3.0, 2.0]))).all(-1)
-    assert torch.equal(one.distance[over] > 0, two.distance[over] > 0)
-
-
-@pytest.mark.parametrize("kind", ["field", "mesh"])
-def test_reach_only_shortens_the_search(kind):
+def test_reach_only_shortens_the_search():
     """Within the reach the answer is that of an unlimited search; beyond it is at least the reach."""
     height = heights(3)
-    ground = HeightFieldGround(height, SPACING) if kind == "field" else TriangleMeshGround(*as_mesh(height[0]))
-    points = points_over_field(3000, 3)
+    ground = TriangleMeshGround(*as_mesh(height[0]))
+    points = points_over_ground(3000, 3)
     everything, near = ground.query(points), ground.query(points, reach=0.2)
     within = everything.distance.abs() < 0.2
     assert 0.2 < float(within.float().mean()) < 0.9
@@ -187,13 +148,12 @@ def test_reach_only_shortens_the_search(kind):
     assert bool((near.distance[~within].abs() >= 0.2 - 1e-6).all())
 
 
-@pytest.mark.parametrize("kind", ["field", "mesh"])
-def test_hits_are_consistent_and_differentiable(kind):
+def test_hits_are_consistent_and_differentiable():
     """Normals are unit vectors along the shortest way, the gradient of the distance, and pass gradcheck."""
     height = heights(4)
     vertices, faces = as_mesh(height[0])
-    ground: Ground = HeightFieldGround(height, SPACING) if kind == "field" else TriangleMeshGround(vertices, faces)
-    points = points_over_field(500, 4).requires_grad_()
+    ground = TriangleMeshGround(vertices, faces)
+    points = points_over_ground(500, 4).requires_grad_()
     hit = ground.query(points)
     torch.testing.assert_close(torch.linalg.vector_norm(hit.normal, dim=-1), torch.ones(1, 500), rtol=0, atol=1e-5)
     torch.testing.assert_close(points - hit.closest, hit.distance.unsqueeze(-1) * hit.normal, rtol=0, atol=1e-5)
@@ -204,11 +164,10 @@ def test_hits_are_consistent_and_differentiable(kind):
     assert torch.autograd.gradcheck(lambda p: tuple(exact.query(p)), (away,), eps=1e-7, atol=1e-4)
 
 
-@pytest.mark.parametrize("kind", ["field", "mesh"])
-def test_a_point_on_the_surface_has_a_normal_and_a_gradient(kind):
+def test_a_point_on_the_surface_has_a_normal_and_a_gradient():
     """At no distance at all the answer is finite, faces outwards, and so are its derivatives."""
     height = torch.zeros(1, ROWS, COLUMNS)
-    ground = HeightFieldGround(height, SPACING) if kind == "field" else TriangleMeshGround(*as_mesh(height[0]))
+    ground = TriangleMeshGround(*as_mesh(height[0]))
     points = torch.tensor([[[0.53, 0.41, 0.0], [0.5, 0.4, 0.0], [0.55, 0.4, 1e-6]]], requires_grad=True)
     hit = ground.query(points)
     torch.testing.assert_close(hit.normal, torch.tensor([0.0, 0.0, 1.0]).expand(1, 3, 3), rtol=0, atol=1e-6)
@@ -216,17 +175,13 @@ def test_a_point_on_the_surface_has_a_normal_and_a_gradient(kind):
     assert bool(gradient.isfinite().all())
 
 
-@pytest.mark.parametrize("kind", ["field", "mesh"])
-def test_environments_stand_at_their_own_places(kind):
+def test_environments_stand_at_their_own_places():
     """One terrain under many environments is seen from each environment's own origin, by env_ids as well."""
     height = heights(5)
     placement = torch.tensor([[0.6, 0.7, 0.1], [1.5, 1.0, 0.0], [2.2, 0.4, -0.1]])
     vertices, faces = as_mesh(height[0])
     one = torch.zeros(1, dtype=torch.long)
-    if kind == "field":
-        whole, placed = HeightFieldGround(height, SPACING), HeightFieldGround(height, SPACING, placement, one)
-    else:
-        whole, placed = TriangleMeshGround(vertices, faces), TriangleMeshGround(vertices, faces, placement, one)
+    whole, placed = TriangleMeshGround(vertices, faces), TriangleMeshGround(vertices, faces, placement, one)
     points = 0.3 * torch.randn(3, 40, 3, generator=torch.Generator().manual_seed(0))
     hit, expected = placed.query(points), whole.query(points + placement[:, None])
     assert torch.equal(hit.distance, expected.distance)
@@ -237,12 +192,11 @@ def test_environments_stand_at_their_own_places(kind):
         placed.query(points[ids])
 
 
-@pytest.mark.parametrize("kind", ["field", "mesh"])
-def test_points_that_are_not_finite_do_no_harm(kind):
+def test_points_that_are_not_finite_do_no_harm():
     """NaN and infinite points neither crash nor touch the answers of others, and pass no gate."""
     height = heights(6)
-    ground = HeightFieldGround(height, SPACING) if kind == "field" else TriangleMeshGround(*as_mesh(height[0]))
-    points = points_over_field(6, 6)
+    ground = TriangleMeshGround(*as_mesh(height[0]))
+    points = points_over_ground(6, 6)
     expected = ground.query(points).distance[:, 3:]
     points[0, 0], points[0, 1], points[0, 2] = torch.nan, torch.inf, 1e30
     distance = ground.query(points).distance
@@ -254,15 +208,19 @@ def test_points_that_are_not_finite_do_no_harm(kind):
     assert not ContactModel(spec)(state, ground).active[0].any()
 
 
-def test_a_flat_field_is_a_plane():
+def test_a_flat_mesh_is_a_plane():
     """Over level triangles a robot has the contacts that it has over a plane."""
     spec = ant()
     state = 0.2 * random_state(spec, 8, 7)
     shift = torch.tensor([3.0, 3.0, 0.0])
-    field = HeightFieldGround(torch.zeros(61, 61), SPACING, placement=shift[None])
-    one, two = ContactModel(spec)(state, field), ContactModel(spec)(state, PlaneGround.flat())
+    corners = torch.tensor([[0.0, 0.0, 0.0], [6.0, 0.0, 0.0], [6.0, 6.0, 0.0], [0.0, 6.0, 0.0]])
+    mesh = TriangleMeshGround(corners, torch.tensor([[0, 1, 2], [0, 2, 3]]), placement=shift[None])
+    model = ContactModel(spec)
+    one, two = model(state, mesh), model(state, PlaneGround.flat())
+    near = two.distance > -model.gate  # what is deeper than the reach of a query need not be exact
+    assert near.float().mean() > 0.7 and two.active[near].any()
     for a, b in zip(one.tensors(), two.tensors(), strict=True):
-        torch.testing.assert_close(a.float(), b.float(), rtol=0, atol=2e-6)
+        torch.testing.assert_close(a[near].float(), b[near].float(), rtol=0, atol=2e-6)
 
 
 def test_several_planes_are_a_union():
@@ -280,10 +238,6 @@ def test_wrong_grounds_are_refused():
     """Shapes and numbers that cannot be a ground are named with what was expected."""
     with pytest.raises(ValueError, match=r"got normals of shape \(2, 3\) and offsets of shape \(3,\)"):
         PlaneGround(torch.zeros(2, 3), torch.zeros(3))
-    with pytest.raises(ValueError, match=r"expected \(F, X >= 2, Y >= 2\)"):
-        HeightFieldGround(torch.zeros(1, 5), 0.1)
-    with pytest.raises(ValueError, match="spacing of 0.0 m"):
-        HeightFieldGround(torch.zeros(5, 5), 0.0)
     with pytest.raises(ValueError, match="got corners 0 to 3, expected 0 to 2"):
         TriangleMeshGround(torch.zeros(3, 3), torch.tensor([[0, 1, 3]]))
     with pytest.raises(ValueError, match="without area"):

@@ -17,8 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from nerd_core.data import ShardMeta, ShardReader, ShardWriter, TrajectoryDataset, find_segments, write_manifest
 from nerd_core.data import shards as shards_module
+from nerd_core.data.dataset import TrajectoryDataset
+from nerd_core.data.layout import ShardMeta
+from nerd_core.data.manifest import find_segments, write_manifest
+from nerd_core.data.shards import ShardReader, ShardWriter
 from support.trajectories import SPEC, make_batch, same
 
 META = ShardMeta(task="hop")

@@ -13,10 +13,13 @@ import numpy as np
 import pytest
 import torch
 
-from nerd_core.data import DataError, ShardMeta, ShardWriter, TrajectoryDataset
+from nerd_core.data.dataset import TrajectoryDataset
 from nerd_core.data.inspection import inspect
+from nerd_core.data.layout import DataError, ShardMeta
 from nerd_core.data.plots import plot
-from nerd_core.spec import Body, RobotSpec, SpecMismatch
+from nerd_core.data.shards import ShardWriter
+from nerd_core.robot.comparison import SpecMismatch
+from nerd_core.robot.spec import Body, RobotSpec
 from support.trajectories import SPEC, make_batch, make_padded
 
 
@@ -34,7 +37,7 @@ def test_windows_are_what_was_written(tmp_path, storage):
     with ShardWriter(tmp_path, SPEC, ShardMeta()) as writer:
         writer.append(**padded)
         writer.append(**make_padded(3, 5, seed=1))
-    data = TrajectoryDataset.open(tmp_path, SPEC, storage=storage, contacts=True, body_force=True)
+    data = TrajectoryDataset.open(tmp_path, SPEC, storage=storage, recorded=("contacts", "body_force"))
     assert len(data) == 10 and data.complete is False
     for index, steps in enumerate(padded["length"]):
         for length in range(1, steps + 1):
@@ -130,7 +133,7 @@ def test_what_was_not_recorded_is_named(tmp_path):
     with ShardWriter(tmp_path, SPEC, ShardMeta()) as writer:
         writer.append_trajectories(make_batch(2, 3, recorded=False))
     with pytest.raises(DataError, match=r"shard-000/000000.h5' does not hold \['contact_distance'"):
-        TrajectoryDataset.open(tmp_path, contacts=True)
+        TrajectoryDataset.open(tmp_path, recorded=("contacts",))
     with pytest.raises(DataError, match="there is no dataset"):
         TrajectoryDataset.open(tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
@@ -165,7 +168,8 @@ def test_mapped_data_take_no_memory(tmp_path):
     program = """
 import re, resource, sys
 import torch
-from nerd_core.data import TrajectoryDataset, WindowSampler
+from nerd_core.data.dataset import TrajectoryDataset
+from nerd_core.data.sampler import WindowSampler
 def memory():
     return int(re.search(r"VmData:\\s+(\\d+)", open("/proc/self/status").read())[1]) * 1024
 torch.zeros(10) + 1

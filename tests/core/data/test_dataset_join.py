@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from nerd_core.data.dataset import TrajectoryDataset
 from nerd_core.data.layout import DataError
 from nerd_core.data.sampler import WindowSampler
-from nerd_core.spec import SpecMismatch
+from nerd_core.robot.comparison import SpecMismatch
 from support.robots import ant, cartpole
 
 

@@ -22,9 +22,10 @@ import h5py
 import numpy as np
 import pytest
 
-from nerd_core.data import DataError, ShardMeta, ShardWriter, Trajectories, TrajectoryDataset
-from nerd_core.data.layout import check_trajectories
+from nerd_core.data.dataset import TrajectoryDataset
+from nerd_core.data.layout import DataError, ShardMeta, Trajectories, check_trajectories
 from nerd_core.data.segment import read_segment
+from nerd_core.data.shards import ShardWriter
 from support.trajectories import SPEC, make_batch, same
 
 SECONDS = 5.0

@@ -12,9 +12,12 @@ import numpy as np
 import pytest
 
 from nerd_core.cli import main as nerd
-from nerd_core.data import ShardMeta, ShardWriter, TrajectoryDataset, write_manifest
 from nerd_core.data.checks import check
+from nerd_core.data.dataset import TrajectoryDataset
 from nerd_core.data.inspection import inspect
+from nerd_core.data.layout import ShardMeta
+from nerd_core.data.manifest import write_manifest
+from nerd_core.data.shards import ShardWriter
 from support.trajectories import SPEC, make_padded
 
 
@@ -180,7 +183,7 @@ def test_limits_of_wrapping_joints():
     import dataclasses
 
     from nerd_core.data.inspection import state_coordinates
-    from nerd_core.spec import Joint
+    from nerd_core.robot.spec import Joint
 
     spec = dataclasses.replace(SPEC, joints=(Joint("hip", "revolute", (0.0, 1.0, 0.0), -9.0, 9.0), SPEC.joints[1]))
     assert state_coordinates(spec)[7] == ("hip", "rad", -math.pi, math.pi)

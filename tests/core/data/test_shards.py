@@ -15,9 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nerd_core.data import DataError, ShardMeta, ShardReader, ShardWriter, command_line, find_segments, write_manifest
 from nerd_core.data import shards as shards_module
-from nerd_core.spec import SpecMismatch
+from nerd_core.data.layout import DataError, ShardMeta, command_line
+from nerd_core.data.manifest import find_segments, write_manifest
+from nerd_core.data.shards import ShardReader, ShardWriter
+from nerd_core.robot.comparison import SpecMismatch
 from support.trajectories import SPEC, make_batch, make_padded, same
 
 META = ShardMeta(task="hop", seed=3, teacher="random", excitation="uniform", contact_source="geometry")

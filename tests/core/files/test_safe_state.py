@@ -17,8 +17,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nerd_core.safe_files import UnsafeFile, read_bytes, replace_directory
-from nerd_core.safe_state import JSON_FILE, TENSOR_FILE, StateError, load_state, save_state
+from nerd_core.files.atomic import replace_directory
+from nerd_core.files.safe_files import UnsafeFile, read_bytes
+from nerd_core.files.safe_state import JSON_FILE, TENSOR_FILE, StateError, load_state, save_state
 
 DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.uint8, torch.bool]
 
@@ -75,7 +76,7 @@ def test_an_optimiser_state_survives(tmp_path):
 
 def test_what_cannot_be_saved_is_named():
     """An object, a number as key and the reserved keys are refused with the place where they stand."""
-    from nerd_core.safe_state import state_files
+    from nerd_core.files.safe_state import state_files
 
     for tree, words in [
         ({"a": [object()]}, "'a/0'"),

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nerd_core.serialization import StructureError, from_plain, to_plain
+from nerd_core.files.serialization import StructureError, from_plain, to_plain
 
 
 @dataclass(frozen=True)

@@ -14,22 +14,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nerd_core import checkpoint
-from nerd_core.contact_solver import ContactSolverCfg, contact_axes, outer_slots
-from nerd_core.contacts import ContactModel
+from nerd_core.contact.contacts import ContactModel
+from nerd_core.contact.grounds import PlaneGround
 from nerd_core.export import ExportError, export
-from nerd_core.frames import ChangeCodec
-from nerd_core.grounds import PlaneGround
-from nerd_core.mechanics import Mechanics
-from nerd_core.models import ResidualMlpCfg
-from nerd_core.multibody import Multibody
-from nerd_core.predictor import Predictor, PredictorCfg
-from nerd_core.slots import sphere_slots
-from nerd_core.spec import Body, Inertia, RobotSpec
-from nerd_core.tokens import TokenCfg
+from nerd_core.mechanics.config import MechanicsCfg
+from nerd_core.mechanics.contact_constraints import contact_axes, outer_slots
+from nerd_core.mechanics.multibody import Multibody
+from nerd_core.mechanics.step import Mechanics
+from nerd_core.network.architectures.residual import ResidualMlpCfg
+from nerd_core.network.tokens import TokenCfg
+from nerd_core.predictor.config import PredictorCfg
+from nerd_core.predictor.mechanics_prior import MechanicsPriorCfg
+from nerd_core.predictor.predictor import Predictor
+from nerd_core.robot.frames import ChangeCodec
+from nerd_core.robot.slots import sphere_slots
+from nerd_core.robot.spec import Body, Inertia, RobotSpec
 from support.robots import ant, cartpole, move_state, random_state, with_inertias, yaw
 
-CFG = ContactSolverCfg(substeps=4, hidden=8)
-UNTRAINED = ContactSolverCfg(substeps=4, hidden=0)
+CFG = MechanicsCfg(substeps=4, hidden=8)
+PRIOR = MechanicsPriorCfg(substeps=4, hidden=8)
+UNTRAINED = MechanicsCfg(substeps=4, hidden=0)
 SMALL = ResidualMlpCfg(width=8, hidden=8, layers=1)
 
 
@@ -47,7 +51,7 @@ def ball() -> RobotSpec:
     )
 
 
-def mechanics_of(spec: RobotSpec, size: float = 0.0, cfg: ContactSolverCfg = CFG) -> Mechanics:
+def mechanics_of(spec: RobotSpec, size: float = 0.0, cfg: MechanicsCfg = CFG) -> Mechanics:
     """Mechanics with rules and constants that are ``size`` away from untrained ones."""
     torch.manual_seed(0)
     mechanics = Mechanics(spec, ChangeCodec(spec), cfg)
@@ -192,10 +196,10 @@ def test_gradients_reach_the_rules_and_the_state():
 
 
 @pytest.mark.parametrize("scales", [(), (0.0,), (-1.0, 0.5), (float("inf"),)])
-def test_scales_are_velocities(scales: tuple[float, ...]):
-    """Scales that no velocity can have are refused, and named."""
-    with pytest.raises(ValueError, match="got the scales"):
-        ContactSolverCfg(substeps=4, scales=scales)
+def test_feature_scales_are_velocities(scales: tuple[float, ...]):
+    """Feature scales that no velocity can have are refused, and named."""
+    with pytest.raises(ValueError, match="got feature_scales"):
+        MechanicsCfg(substeps=4, feature_scales=scales)
 
 
 def test_outer_slots_leave_out_what_is_inside_another():
@@ -224,7 +228,7 @@ def _assert_axes(normal: torch.Tensor, moving: torch.Tensor) -> None:
     assert torch.allclose(axes @ axes.T, expected, atol=1e-9)
 
 
-def test_friction_is_mended_along_the_motion_of_what_slides():
+def test_friction_is_solved_along_the_motion_of_what_slides():
     """The second axis is the direction of a fast body, and does not change with the motion of a slow one."""
     normal = torch.tensor([0.0, 0.0, 1.0]).view(1, 3, 1)
     fast, slow = (torch.tensor([3.0 * size, -4.0 * size, 7.0]).view(1, 3, 1) for size in (1.0, 0.01))
@@ -252,9 +256,9 @@ def test_a_drive_brakes_what_it_can():
     joints = (replace(spec.joints[0], damping=2.0), *spec.joints[1:])
     spec = replace(spec, joints=joints, gravity=(0.0, 0.0, 0.0))
     after = solve(mechanics_of(spec, cfg=UNTRAINED), torch.tensor([[0.0, 0.0, 1.0, 0.0]]))
-    mobility = Multibody(spec).double()
-    frames = mobility.frames(torch.zeros(1, 2, dtype=torch.double))
-    slide = float(mobility.mobility(mobility.rows(frames))[0, 0, 0])
+    multibody = Multibody(spec).double()
+    frames = multibody.frames(torch.zeros(1, 2, dtype=torch.double))
+    slide = float(multibody.inverse_mass(multibody.mass_weighted_jacobian(frames))[0, 0, 0])
     assert float(after[0, 2]) == pytest.approx(math.exp(-2.0 * slide * spec.control_dt), rel=5e-3)
 
 
@@ -270,12 +274,12 @@ def test_a_solver_without_anything_to_solve_adds_nothing():
 def test_a_checkpoint_keeps_the_solver(tmp_path):
     """A predictor with a solver says the same after it was saved and read."""
     spec = with_inertias(ant())
-    cfg = PredictorCfg(model=SMALL, token=TokenCfg(contact_motion=True, contact_fine=True), solver=CFG)
+    cfg = PredictorCfg(network=SMALL, token=TokenCfg(contact_motion=True, contact_fine=True), prior=PRIOR)
     torch.manual_seed(0)
     predictor = Predictor(spec, cfg)
-    assert predictor.mechanics is not None
+    assert predictor.prior is not None
     with torch.no_grad():
-        for param in predictor.mechanics.parameters():
+        for param in predictor.prior.parameters():
             param.add_(0.1 * torch.randn_like(param))
     checkpoint.save(tmp_path / "model", predictor)
     again = checkpoint.load(tmp_path / "model", expected_spec=spec)
@@ -292,6 +296,6 @@ def test_a_checkpoint_keeps_the_solver(tmp_path):
 def test_export_is_refused_by_name(tmp_path):
     """A model with a solver cannot be exported yet; the error says so and leaves nothing behind."""
     spec = with_inertias(ant())
-    with pytest.raises(ExportError, match="has a solver of contacts"):
-        export(Predictor(spec, PredictorCfg(model=SMALL, solver=CFG)), tmp_path / "out")
+    with pytest.raises(ExportError, match="got the prior 'mechanics'"):
+        export(Predictor(spec, PredictorCfg(network=SMALL, prior=PRIOR)), tmp_path / "out")
     assert not (tmp_path / "out").exists()

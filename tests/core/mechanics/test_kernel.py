@@ -19,19 +19,20 @@ from dataclasses import replace
 import pytest
 import torch
 
-from nerd_core import fused
-from nerd_core.contact_solver import ContactSolverCfg
-from nerd_core.contacts import ContactModel, Contacts
-from nerd_core.frames import ChangeCodec
-from nerd_core.grounds import PlaneGround
-from nerd_core.mechanics import Mechanics
-from nerd_core.spec import RobotSpec
+from nerd_core.contact.contacts import ContactModel, Contacts
+from nerd_core.contact.grounds import PlaneGround
+from nerd_core.mechanics import kernel
+from nerd_core.mechanics.config import MechanicsCfg
+from nerd_core.mechanics.kernel import verification
+from nerd_core.mechanics.step import Mechanics
+from nerd_core.robot.frames import ChangeCodec
+from nerd_core.robot.spec import RobotSpec
 from support.robots import ant, cartpole, random_state, random_tree, with_inertias
 
 pytest.importorskip("warp", reason="needs Warp, which Isaac Lab brings")
 
-RULES = ContactSolverCfg(substeps=4, hidden=16, slots=32)
-UNTRAINED = ContactSolverCfg(substeps=4, hidden=0)
+RULES = MechanicsCfg(substeps=4, hidden=16, slots=32)
+UNTRAINED = MechanicsCfg(substeps=4, hidden=0)
 ENVS = 96
 
 
@@ -55,10 +56,10 @@ ROBOTS = [
 ]
 
 
-def mechanics_of(spec: RobotSpec, cfg: ContactSolverCfg = RULES) -> Mechanics:
-    """Mechanics with other constants than those of the beginning, and rules that bend them strongly."""
+def mechanics_of(spec: RobotSpec, cfg: MechanicsCfg = RULES) -> Mechanics:
+    """Mechanics with other constants than those of the beginning, and rules that change them strongly."""
     torch.manual_seed(0)
-    mechanics = Mechanics(spec, ChangeCodec(spec), cfg, touches=bool(spec.slots))
+    mechanics = Mechanics(spec, ChangeCodec(spec), cfg, has_contacts=bool(spec.slots))
     with torch.no_grad():
         for name, param in mechanics.named_parameters():
             param.add_((0.1 if name.endswith("constants") else 0.5) * torch.randn_like(param))
@@ -80,7 +81,7 @@ def kernel_alone(mechanics: Mechanics, *args: torch.Tensor | Contacts | None) ->
     """What the kernel says; fails where PyTorch would have to step in."""
     with torch.no_grad():
         said = mechanics(*args)
-    assert all(robot is not None for robot in mechanics._fused.values()) and mechanics._fused
+    assert all(robot is not None for robot in mechanics._kernels.values()) and mechanics._kernels
     return said
 
 
@@ -90,18 +91,18 @@ def test_the_kernel_is_as_near_to_double_precision_as_pytorch(spec: RobotSpec):
     by about as much as the other, in the middle of all environments and in nine of ten.
     """
     mechanics, situated = mechanics_of(spec), situation(spec)
-    said, usual = kernel_alone(mechanics, *situated), mechanics(*situated).detach()
+    said, by_pytorch = kernel_alone(mechanics, *situated), mechanics(*situated).detach()
     state, control, contacts = situated
     exact = contacts if contacts is None else contacts.map(lambda x: x if x.dtype == torch.bool else x.double())
     truth = copy.deepcopy(mechanics).double()(state.double(), control.double(), exact).detach()
     size = 1.0 + truth.abs().amax(-1)
     for share in (0.5, 0.9):
-        ours, theirs = (((each - truth).abs().amax(-1) / size).quantile(share) for each in (said, usual))
+        ours, theirs = (((each - truth).abs().amax(-1) / size).quantile(share) for each in (said, by_pytorch))
         assert ours < 3.0 * theirs + 2.0e-6, f"{share}: got {ours:.1e}, PyTorch is off by {theirs:.1e}"
 
 
-@pytest.mark.parametrize("cfg", [replace(RULES, hidden=0), replace(RULES, substeps=1), replace(RULES, soft=0.0)])
-def test_the_kernel_knows_all_settings_of_the_solver(cfg: ContactSolverCfg):
+@pytest.mark.parametrize("cfg", [replace(RULES, hidden=0), replace(RULES, substeps=1), replace(RULES, compliance=0.0)])
+def test_the_kernel_knows_all_settings_of_the_solver(cfg: MechanicsCfg):
     """Without rules, with one substep, with stiff constraints it says what PyTorch says."""
     mechanics, situated = mechanics_of(with_inertias(ant()), cfg), situation(with_inertias(ant()))
     apart = (kernel_alone(mechanics, *situated) - mechanics(*situated)).abs().amax(-1)
@@ -157,10 +158,10 @@ def test_gradients_and_double_precision_are_left_to_pytorch():
     spec = with_inertias(cartpole())
     mechanics, (state, control, _) = mechanics_of(spec), situation(spec)
     mechanics(state.requires_grad_(), control).sum().backward()
-    assert state.grad is not None and not mechanics._fused
+    assert state.grad is not None and not mechanics._kernels
     with torch.no_grad():
         double = mechanics.double()(state.double(), control.double())
-    assert double.dtype == torch.float64 and not mechanics._fused
+    assert double.dtype == torch.float64 and not mechanics._kernels
 
 
 def test_what_is_not_finite_stays_where_it_is():
@@ -239,7 +240,7 @@ def test_a_forked_process_steps_with_threads_of_its_own():
         child = os.fork()
         if not child:
             with torch.no_grad():
-                robot = next(iter(mechanics._fused.values()))
+                robot = next(iter(mechanics._kernels.values()))
                 os._exit(0 if robot is not None and robot(state, control, None).isfinite().all() else 1)
         deadline = time.monotonic() + 30.0
         while (done := os.waitpid(child, os.WNOHANG)) == (0, 0) and time.monotonic() < deadline:
@@ -255,12 +256,12 @@ def test_a_forked_process_steps_with_threads_of_its_own():
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (lambda patch: patch.setenv(fused.SWITCH, "0"), None),
+        (lambda patch: patch.setenv(verification.SWITCH, "0"), None),
         (lambda patch: patch.setitem(sys.modules, "warp", None), "there is no Warp"),
         (lambda patch: patch.setitem(sys.modules, "warp", types.ModuleType("warp")), "Warp is not the one expected"),
-        (lambda patch: patch.setattr("nerd_core.fused.robot.make_kernel", _fails), "no compiler"),
-        (lambda patch: patch.setattr("nerd_core.fused.robot.FusedRobot.__call__", _fails), "no compiler"),
-        (lambda patch: patch.setattr("nerd_core.fused.robot.FusedRobot.__call__", _is_wrong), "is off by"),
+        (lambda patch: patch.setattr("nerd_core.mechanics.kernel.robot.make_kernel", _fails), "no compiler"),
+        (lambda patch: patch.setattr("nerd_core.mechanics.kernel.robot.RobotKernel.__call__", _fails), "no compiler"),
+        (lambda patch: patch.setattr("nerd_core.mechanics.kernel.robot.RobotKernel.__call__", _is_wrong), "is off by"),
     ],
     ids=["switched off", "no Warp", "another Warp", "no kernel", "no launch", "a wrong kernel"],
 )
@@ -273,16 +274,16 @@ def test_pytorch_steps_where_the_kernel_cannot(
     spec = with_inertias(cartpole())
     state, control, _ = situation(spec)
     expected = mechanics_of(spec)(state, control)
-    monkeypatch.setattr(fused, "_told", set())
+    monkeypatch.setattr(verification, "_warned", set())
     if said is not None and "Warp" in said:
-        for name in [name for name in sys.modules if name.startswith("nerd_core.fused.")]:
+        for name in [name for name in sys.modules if name.startswith("nerd_core.mechanics.kernel.")]:
             monkeypatch.delitem(sys.modules, name)
-            monkeypatch.delattr(fused, name.rpartition(".")[2], raising=False)
+            monkeypatch.delattr(kernel, name.rpartition(".")[2], raising=False)
     spoil(monkeypatch)
     with torch.no_grad(), caplog.at_level(logging.WARNING):
         for mechanics in (mechanics_of(spec), mechanics_of(spec)):
             assert torch.equal(mechanics(state, control), expected)
-            assert list(mechanics._fused.values()) == [None]
+            assert list(mechanics._kernels.values()) == [None]
     lines = [record.getMessage() for record in caplog.records]
     assert len(lines) == (said is not None) and (said or "") in caplog.text and "long story" not in caplog.text
 
@@ -297,20 +298,20 @@ def _is_wrong(_: object, state: torch.Tensor, *__: object) -> torch.Tensor:
 
 def test_a_kernel_without_contacts_is_found_out(monkeypatch: pytest.MonkeyPatch):
     """A kernel that forgets contacts is not used, though all robots are in the air when it is tried."""
-    from nerd_core.fused.robot import FusedRobot
+    from nerd_core.mechanics.kernel.robot import RobotKernel
 
-    whole = FusedRobot.__call__
+    whole = RobotKernel.__call__
 
-    def forgets(self: FusedRobot, state: torch.Tensor, control: torch.Tensor, contacts: Contacts) -> torch.Tensor:
+    def forgets(self: RobotKernel, state: torch.Tensor, control: torch.Tensor, contacts: Contacts) -> torch.Tensor:
         return whole(self, state, control, contacts.map(torch.zeros_like))
 
     spec = with_inertias(ant())
     mechanics, (state, control, _) = mechanics_of(spec), situation(spec)
     state[:, 2] = 5.0
-    monkeypatch.setattr(FusedRobot, "__call__", forgets)
+    monkeypatch.setattr(RobotKernel, "__call__", forgets)
     with torch.no_grad():
         mechanics(state, control, ContactModel(spec)(state, PlaneGround.flat()))
-    assert list(mechanics._fused.values()) == [None]
+    assert list(mechanics._kernels.values()) == [None]
 
 
 @pytest.mark.parametrize("spoiled", ["states", "controls"])
@@ -321,7 +322,7 @@ def test_a_first_batch_that_is_not_finite_decides_nothing(spoiled: str):
     bad = torch.full_like(state if spoiled == "states" else control, float("nan"))
     with torch.no_grad(), contextlib.suppress(RuntimeError):  # PyTorch finds no inverse of a mass matrix of NaN
         mechanics(bad, control) if spoiled == "states" else mechanics(state, bad)
-    assert not mechanics._fused
+    assert not mechanics._kernels
     kernel_alone(mechanics, state, control)
 
 

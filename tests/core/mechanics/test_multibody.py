@@ -1,7 +1,7 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""How points of a robot move, and how it gives way."""
+"""How points of a robot move, its inverse mass matrix, and its momenta."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from nerd_core.frames import quat_from_rotvec, quat_mul, quat_rotate_inverse
-from nerd_core.kinematics import ForwardKinematics
-from nerd_core.multibody import Multibody
-from nerd_core.spec import RobotSpec
+from nerd_core.mechanics.multibody import Multibody
+from nerd_core.robot.frames import quat_from_rotvec, quat_mul, quat_rotate_inverse
+from nerd_core.robot.kinematics import ForwardKinematics
+from nerd_core.robot.spec import RobotSpec
 from support.robots import ant, cartpole, random_tree, with_inertias
 
 TREES = [
@@ -33,7 +33,7 @@ def moved(spec: RobotSpec, state: torch.Tensor, velocity: torch.Tensor, time: fl
     return state
 
 
-def home(spec: RobotSpec, batch: int, generator: torch.Generator) -> torch.Tensor:
+def at_origin(spec: RobotSpec, batch: int, generator: torch.Generator) -> torch.Tensor:
     """States with the root at the origin, not turned, and joints anywhere."""
     state = torch.zeros(batch, spec.state.dim, dtype=torch.double)
     if spec.floating_base:
@@ -46,19 +46,21 @@ def home(spec: RobotSpec, batch: int, generator: torch.Generator) -> torch.Tenso
 def test_jacobian_is_the_derivative_of_forward_kinematics(spec: RobotSpec):
     """Velocities of points are what differences of their places after and before a moment say."""
     generator = torch.Generator().manual_seed(0)
-    bodies, kinematics = Multibody(spec).double(), ForwardKinematics(spec).double()
-    state = home(spec, 3, generator)
+    multibody, kinematics = Multibody(spec).double(), ForwardKinematics(spec).double()
+    state = at_origin(spec, 3, generator)
     count = len(spec.bodies)
     points = 0.3 * torch.randn(count, 3, 3, generator=generator, dtype=torch.double)
-    velocity = torch.randn(3, bodies.dim, generator=generator, dtype=torch.double)
-    frames = bodies.frames(state[:, spec.state.joint_pos])
+    velocity = torch.randn(3, multibody.dim, generator=generator, dtype=torch.double)
+    frames = multibody.frames(state[:, spec.state.joint_pos])
     everybody = torch.arange(count).unsqueeze(-1).expand(count, 3)
-    table = bodies.jacobian(frames, everybody, points)
-    said = (table * velocity.t().view(bodies.dim, 1, 1, 3)).sum(0)
+    table = multibody.point_jacobian(frames, everybody, points)
+    said = (table * velocity.t().view(multibody.dim, 1, 1, 3)).sum(0)
 
     poses = kinematics(state)
     inside = quat_rotate_inverse(poses.quat, points.permute(2, 0, 1) - poses.pos)
-    assert torch.allclose(bodies.place(frames, torch.arange(count), inside.permute(1, 2, 0)), points, atol=1e-6)
+    assert torch.allclose(
+        multibody.place_points(frames, torch.arange(count), inside.permute(1, 2, 0)), points, atol=1e-6
+    )
     later, before = (kinematics(moved(spec, state, velocity, time)) for time in (1e-5, -1e-5))
     ends = [pose.pos - _back(pose.quat, inside) for pose in (later, before)]
     assert torch.allclose(said.permute(2, 0, 1), (ends[0] - ends[1]) / 2e-5, atol=1e-5)
@@ -71,15 +73,17 @@ def _back(quat: torch.Tensor, inside: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("spec", TREES)
-def test_mobility_inverts_the_energy(spec: RobotSpec):
-    """The inverse of the mobility gives each body's kinetic energy, as its points move, and that of the rotors."""
+def test_the_inverse_mass_inverts_the_kinetic_energy(spec: RobotSpec):
+    """The inverse of the inverse mass matrix gives each body's kinetic energy, as its points move, and that of the
+    rotors.
+    """
     generator = torch.Generator().manual_seed(1)
-    bodies, batch = Multibody(spec).double(), 2
-    frames = bodies.frames(home(spec, batch, generator)[:, spec.state.joint_pos])
-    mass = torch.linalg.inv(bodies.mobility(bodies.rows(frames)))
-    velocity = torch.randn(batch, bodies.dim, generator=generator, dtype=torch.double)
+    multibody, batch = Multibody(spec).double(), 2
+    frames = multibody.frames(at_origin(spec, batch, generator)[:, spec.state.joint_pos])
+    mass = torch.linalg.inv(multibody.inverse_mass(multibody.mass_weighted_jacobian(frames)))
+    velocity = torch.randn(batch, multibody.dim, generator=generator, dtype=torch.double)
     energy = (velocity.unsqueeze(1) @ mass @ velocity.unsqueeze(-1)).flatten()
-    joints = velocity[:, bodies.dim - len(spec.joints) :]
+    joints = velocity[:, multibody.dim - len(spec.joints) :]
     rotor = torch.tensor([j.armature for j in spec.joints], dtype=torch.double)
     expected = (rotor * joints.square()).sum(-1)
     for number, body in enumerate(spec.bodies):
@@ -92,30 +96,34 @@ def test_mobility_inverts_the_energy(spec: RobotSpec):
                 point = torch.tensor(body.inertia.centre, dtype=torch.double).view(1, 3, 1).repeat(1, 1, batch)
                 point[:, axis] += sign * (span / (2.0 * share)) ** 0.5
                 which = torch.full((1, batch), number)
-                table = bodies.jacobian(frames, which, bodies.place(frames, which[:, 0], point))
-                speed = (table * velocity.t().view(bodies.dim, 1, 1, batch)).sum(0)
+                table = multibody.point_jacobian(frames, which, multibody.place_points(frames, which[:, 0], point))
+                speed = (table * velocity.t().view(multibody.dim, 1, 1, batch)).sum(0)
                 expected = expected + share * speed.square().sum((0, 1))
     assert torch.allclose(energy, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("spec", TREES)
-def test_turning_gives_the_angular_momentum(spec: RobotSpec):
+def test_the_locked_angular_velocity_gives_the_angular_momentum(spec: RobotSpec):
     """The angular velocity for an angular momentum gives it to a robot that turns about its root as one, and momentum
-    and centre of mass are those of all its bodies.
+    and centre of mass are those of all its multibody.
     """
     if not spec.floating_base:
         pytest.skip("a fixed base does not turn")
     generator = torch.Generator().manual_seed(2)
-    bodies, batch = Multibody(spec).double(), 3
-    frames = bodies.frames(home(spec, batch, generator)[:, spec.state.joint_pos])
-    rows = bodies.rows(frames)
-    whirl = bodies.whirl(frames, rows, torch.randn(bodies.dim, batch, generator=generator, dtype=torch.double))
-    velocity = torch.zeros(bodies.dim, batch, dtype=torch.double)
-    velocity[3:6] = bodies.turning(frames, whirl.centre, whirl.spin)
-    alone = bodies.whirl(frames, rows, velocity)
+    multibody, batch = Multibody(spec).double(), 3
+    frames = multibody.frames(at_origin(spec, batch, generator)[:, spec.state.joint_pos])
+    jacobian = multibody.mass_weighted_jacobian(frames)
+    momentum = multibody.centroidal_momentum(
+        frames, jacobian, torch.randn(multibody.dim, batch, generator=generator, dtype=torch.double)
+    )
+    velocity = torch.zeros(multibody.dim, batch, dtype=torch.double)
+    velocity[3:6] = multibody.locked_angular_velocity(frames, momentum.centre_of_mass, momentum.angular)
+    alone = multibody.centroidal_momentum(frames, jacobian, velocity)
     mass = sum(body.inertia.mass for body in spec.bodies if body.inertia is not None)
-    assert torch.allclose(alone.spin, whirl.spin, rtol=1e-9, atol=1e-12)
-    assert torch.allclose(alone.push, mass * torch.linalg.cross(velocity[3:6], whirl.centre, dim=0), atol=1e-9)
+    assert torch.allclose(alone.angular, momentum.angular, rtol=1e-9, atol=1e-12)
+    assert torch.allclose(
+        alone.linear, mass * torch.linalg.cross(velocity[3:6], momentum.centre_of_mass, dim=0), atol=1e-9
+    )
 
 
 def test_a_robot_without_inertias_is_refused():

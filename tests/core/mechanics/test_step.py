@@ -12,18 +12,20 @@ import pytest
 import torch
 
 from nerd_core import checkpoint
-from nerd_core.contact_solver import ContactSolverCfg
-from nerd_core.frames import ChangeCodec, out_of_frame, rotation_matrix
-from nerd_core.grounds import PlaneGround
-from nerd_core.mechanics import Mechanics, exact_products
-from nerd_core.models import NoNetworkCfg, ResidualMlpCfg
-from nerd_core.multibody import Multibody
-from nerd_core.predictor import FreeMotionCfg, Predictor, PredictorCfg
-from nerd_core.spec import Control, RobotSpec
-from nerd_core.tokens import TokenCfg
+from nerd_core.contact.grounds import PlaneGround
+from nerd_core.mechanics.config import MechanicsCfg
+from nerd_core.mechanics.multibody import Multibody
+from nerd_core.mechanics.step import Mechanics, exact_products
+from nerd_core.network.architectures.residual import ResidualMlpCfg
+from nerd_core.network.tokens import TokenCfg
+from nerd_core.predictor.config import PredictorCfg
+from nerd_core.predictor.mechanics_prior import MechanicsPriorCfg
+from nerd_core.predictor.predictor import Predictor
+from nerd_core.robot.frames import ChangeCodec, out_of_frame, rotation_matrix
+from nerd_core.robot.spec import Control, RobotSpec
 from support.robots import ant, cartpole, move_state, random_state, random_tree, with_inertias, yaw
 
-UNTRAINED = ContactSolverCfg(substeps=4, hidden=0)
+UNTRAINED = MechanicsCfg(substeps=4, hidden=0)
 SHORT = 1.0e-5
 """Physics step in which what a whole step rounds off is not seen [s]."""
 
@@ -46,23 +48,23 @@ TREES = [
 def step(spec: RobotSpec, state: torch.Tensor, control: torch.Tensor) -> torch.Tensor:
     """States one control step later, in double precision."""
     codec = ChangeCodec(spec)
-    return codec.apply(state, Mechanics(spec, codec, UNTRAINED, touches=False).double()(state, control))
+    return codec.apply(state, Mechanics(spec, codec, UNTRAINED, has_contacts=False).double()(state, control))
 
 
 def momenta(spec: RobotSpec, state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Energy, momentum and angular momentum about the origin, environment axes."""
-    bodies = Multibody(spec).double()
-    frames = bodies.frames(state[:, spec.state.joint_pos])
+    multibody = Multibody(spec).double()
+    frames = multibody.frames(state[:, spec.state.joint_pos])
     quat = state[:, spec.state.root_quat] if spec.floating_base else None
     turn = None if quat is None else rotation_matrix(quat).permute(1, 2, 0)
-    rows, velocity = bodies.rows(frames), bodies.velocity(state, turn)
-    energy = 0.5 * (rows * velocity.view(-1, 1, 1, len(state))).sum(0).square().sum((0, 1))
-    centre, push, spin = (each.t() for each in bodies.whirl(frames, rows, velocity))
+    jacobian, velocity = multibody.mass_weighted_jacobian(frames), multibody.generalised_velocity(state, turn)
+    energy = 0.5 * (jacobian * velocity.view(-1, 1, 1, len(state))).sum(0).square().sum((0, 1))
+    centre, linear, angular = (each.t() for each in multibody.centroidal_momentum(frames, jacobian, velocity))
     if not spec.floating_base:
-        return energy, push, spin
+        return energy, linear, angular
     turn = rotation_matrix(state[:, spec.state.root_quat])
-    push, spin, centre = (out_of_frame(turn, each) for each in (push, spin, centre))
-    return energy, push, spin + torch.linalg.cross(centre + state[:, spec.state.root_pos], push)
+    linear, angular, centre = (out_of_frame(turn, each) for each in (linear, angular, centre))
+    return energy, linear, angular + torch.linalg.cross(centre + state[:, spec.state.root_pos], linear)
 
 
 @pytest.mark.parametrize("spec", TREES)
@@ -105,7 +107,7 @@ def test_a_moved_scene_moves_along():
 def test_far_from_the_origin_nothing_is_lost():
     """A kilometre away, in single precision, the change of state is that at the origin, to the last bit."""
     spec = with_inertias(ant())
-    mechanics, state = Mechanics(spec, ChangeCodec(spec), UNTRAINED, touches=False), random_state(spec, 4, 4)
+    mechanics, state = Mechanics(spec, ChangeCodec(spec), UNTRAINED, has_contacts=False), random_state(spec, 4, 4)
     away = state.clone()
     away[:, spec.state.root_pos] += 1000.0
     control = torch.ones(4, spec.control_dim)
@@ -123,20 +125,35 @@ def test_springs_and_targets_are_refused():
         Mechanics(replace(spec, controls=controls), ChangeCodec(spec), UNTRAINED)
 
 
-def test_mechanics_and_a_network_of_free_motion_exclude_each_other():
-    """Free motion comes from one place."""
-    small = ResidualMlpCfg(width=8, hidden=8, layers=1)
-    with pytest.raises(ValueError, match="expected one of them"):
-        PredictorCfg(
-            model=small, free=FreeMotionCfg(small, TokenCfg(contacts=False)), solver=ContactSolverCfg(substeps=4)
-        )
+def test_joint_friction_is_refused():
+    """A robot with friction in a joint is refused by the joint's name, with a way out: mechanics would ignore it."""
+    spec = with_inertias(ant())
+    joints = (replace(spec.joints[0], friction=0.1), *spec.joints[1:])
+    with pytest.raises(ValueError, match=rf"friction .*'{spec.joints[0].name}': 0.1.*nerd train --free-motion"):
+        Mechanics(replace(spec, joints=joints), ChangeCodec(spec), UNTRAINED)
 
 
-@pytest.mark.parametrize("model", [NoNetworkCfg(), ResidualMlpCfg(width=8, hidden=8, layers=1)])
-def test_a_fresh_predictor_of_an_ant_in_the_air_is_right(tmp_path, model):
+def test_a_drive_that_would_reach_its_limit_is_refused():
+    """A drive whose damping reaches the effort limit below the speed that mechanics is for is refused by its joint's
+    name, limit and speed; one that reaches it only beyond, and a limit without a drive, are not.
+    """
+    spec = with_inertias(ant())
+
+    def limited(damping: float, limit: float) -> RobotSpec:
+        joints = (replace(spec.joints[0], damping=damping, effort_limit=limit), *spec.joints[1:])
+        return replace(spec, joints=joints)
+
+    with pytest.raises(ValueError, match=rf"'{spec.joints[0].name}' reaches its limit of 5 at 50 .*below 100"):
+        Mechanics(limited(0.1, 5.0), ChangeCodec(spec), UNTRAINED)
+    for damping, limit in ((0.1, 15.0), (0.0, 0.5), (0.1, math.inf)):
+        Mechanics(limited(damping, limit), ChangeCodec(spec), UNTRAINED)
+
+
+@pytest.mark.parametrize("network", [None, ResidualMlpCfg(width=8, hidden=8, layers=1)])
+def test_a_fresh_predictor_of_an_ant_in_the_air_is_right(tmp_path, network):
     """High up, a predictor with mechanics says where free motion leads, before and after it was saved."""
     spec = with_inertias(ant())
-    cfg = PredictorCfg(model=model, token=TokenCfg(contact_motion=True), solver=ContactSolverCfg(substeps=4))
+    cfg = PredictorCfg(network=network, token=TokenCfg(contact_motion=True), prior=MechanicsPriorCfg())
     predictor = Predictor(spec, cfg).eval()
     checkpoint.save(tmp_path / "model", predictor)
     state = random_state(spec, 4, 5, 0.1)
@@ -144,20 +161,20 @@ def test_a_fresh_predictor_of_an_ant_in_the_air_is_right(tmp_path, model):
     state[:, 2] = 5.0
     control = torch.randn(4, spec.control_dim, generator=torch.Generator().manual_seed(0))
     codec = ChangeCodec(spec)
-    expected = codec.apply(state, Mechanics(spec, codec, UNTRAINED, touches=False)(state, control))
+    expected = codec.apply(state, Mechanics(spec, codec, UNTRAINED, has_contacts=False)(state, control))
     for each in (predictor, checkpoint.load(tmp_path / "model", expected_spec=spec)):
         said = each.extend(state, control, each.contacts(state, PlaneGround.flat()))[0]
         assert torch.allclose(each.next_state(state, said), expected, atol=1e-6)
 
 
-def test_without_a_network_there_is_a_solver():
-    """No network and no mechanics would say nothing; heads and views need a network. The errors name what is asked."""
-    with pytest.raises(ValueError, match=r"solver.substeps=0"):
-        PredictorCfg(model=NoNetworkCfg())
+def test_without_a_network_there_is_a_prior():
+    """No network and no prior would say nothing; heads and views need a network. The errors name what is asked."""
+    with pytest.raises(ValueError, match="prior=None"):
+        PredictorCfg(network=None)
     with pytest.raises(ValueError, match=r"\['variance_head', 'token.symmetric'\]"):
         PredictorCfg(
-            model=NoNetworkCfg(),
-            solver=ContactSolverCfg(substeps=4),
+            network=None,
+            prior=MechanicsPriorCfg(),
             variance_head=True,
             token=TokenCfg(symmetric=True),
         )

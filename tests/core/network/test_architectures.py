@@ -13,22 +13,16 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.flop_counter import FlopCounterMode
 
-from nerd_core.models import (
-    PRESETS,
-    MlpCfg,
-    ModelCfg,
-    RecurrentCfg,
-    ResidualMlpCfg,
-    SequenceModel,
-    Transformer,
-    TransformerCfg,
-    build_model,
-    transformer_cfg,
-)
+from nerd_core.network.architectures.base import SequenceModel
+from nerd_core.network.architectures.mlp import MlpCfg
+from nerd_core.network.architectures.recurrent import RecurrentCfg
+from nerd_core.network.architectures.residual import ResidualMlpCfg
+from nerd_core.network.architectures.transformer import PRESETS, Transformer, TransformerCfg, transformer_cfg
+from nerd_core.network.config import NetworkCfg
 
 IN_DIM, OUT_DIMS, WINDOW, LAYERS = 5, (3, 2), 4, 2
 
-CFGS: dict[str, ModelCfg] = {
+CFGS: dict[str, NetworkCfg] = {
     "rotary": TransformerCfg(width=16, layers=LAYERS, heads=2, window=WINDOW),
     "absolute": TransformerCfg(width=16, layers=LAYERS, heads=2, window=WINDOW, rotary=False, block_size=8),
     "mlp": MlpCfg(hidden=(16,)),
@@ -44,7 +38,7 @@ MEMBERS = pytest.mark.parametrize("members", [1, 3])
 def make(name: str, members: int = 1, seed: int = 0) -> SequenceModel:
     """A small model whose outputs are of the order of one and depend on everything they may depend on."""
     torch.manual_seed(seed)
-    model = build_model(CFGS[name], IN_DIM, OUT_DIMS, members)
+    model = CFGS[name].build(IN_DIM, OUT_DIMS, members)
     # The residual perceptron multiplies its features in every block, and needs no more.
     gain = 1.0 if name == "residual" else 3.0
     with torch.no_grad():
@@ -71,15 +65,15 @@ def stepped(model: SequenceModel, x: Tensor, resets: dict[int, Tensor] | None = 
 
 def test_parameter_counts_are_the_published_ones():
     """With absolute positions the sizes of the published models are met exactly; so is that of the published MLP."""
-    assert count(build_model(transformer_cfg("paper-192", rotary=False, block_size=32), 6, 4)) == 2_713_668
-    assert count(build_model(transformer_cfg("paper-384", rotary=False, block_size=32), 150, 37)) == 10_866_597
-    assert count(build_model(MlpCfg(), 215, 29)) == 284_957
+    assert count(transformer_cfg("paper-192", rotary=False, block_size=32).build(6, (4,))) == 2_713_668
+    assert count(transformer_cfg("paper-384", rotary=False, block_size=32).build(150, (37,))) == 10_866_597
+    assert count(MlpCfg().build(215, (29,))) == 284_957
 
 
 def test_rotary_positions_cost_no_parameters():
     """By default positions are rotary, and the model has fewer numbers by exactly the table of positions."""
     assert PRESETS["paper-192"].rotary
-    assert count(build_model(PRESETS["paper-192"], 6, 4)) == 2_713_668 - 32 * 192
+    assert count(PRESETS["paper-192"].build(6, (4,))) == 2_713_668 - 32 * 192
 
 
 def test_paper_presets_have_the_published_shape():
@@ -91,7 +85,7 @@ def test_paper_presets_have_the_published_shape():
 
 def test_initialisation_is_the_published_one():
     """Weights start with a deviation of 0.02, those that end a residual path with 0.02 / sqrt(2 layers)."""
-    model = build_model(transformer_cfg("small", rotary=False), 6, 4)
+    model = transformer_cfg("small", rotary=False).build(6, (4,))
     assert isinstance(model, Transformer) and model.position is not None
     for block in model.blocks:
         assert block.qkv.weight.std().item() == pytest.approx(0.02, rel=0.05)
@@ -105,7 +99,7 @@ def test_initialisation_is_the_published_one():
 
 def test_a_residual_perceptron_begins_with_the_mean_change():
     """Before it learns, its output is zero, whatever it sees: known motion is not disturbed."""
-    model = build_model(ResidualMlpCfg(width=8, hidden=16), IN_DIM, OUT_DIMS)
+    model = ResidualMlpCfg(width=8, hidden=16).build(IN_DIM, OUT_DIMS)
     assert not model(torch.randn(2, 3, IN_DIM)).any()
 
 
@@ -152,7 +146,7 @@ def test_extend_goes_on_from_prefill(name: str, length: int):
 
 def test_cached_step_stays_exact_for_thousands_of_steps():
     """After 2500 steps a cached step still equals the full banded forward over all 2500 tokens to 1e-5."""
-    model = build_model(TransformerCfg(width=16, layers=LAYERS, heads=2, window=10), IN_DIM, OUT_DIMS)
+    model = TransformerCfg(width=16, layers=LAYERS, heads=2, window=10).build(IN_DIM, OUT_DIMS)
     x = torch.randn(1, 2500, IN_DIM)
     with torch.no_grad():
         torch.testing.assert_close(stepped(model, x), model(x), rtol=0, atol=1e-5)
@@ -245,7 +239,7 @@ def test_members_may_see_different_tokens():
 
 def test_members_start_apart():
     """Fresh members differ, or an ensemble would know nothing that one network does not."""
-    model = build_model(CFGS["rotary"], IN_DIM, OUT_DIMS, members=2)
+    model = CFGS["rotary"].build(IN_DIM, OUT_DIMS, members=2)
     y = model(torch.randn(2, 3, IN_DIM))
     assert not torch.allclose(y[0], y[1], atol=1e-3)
 
@@ -254,7 +248,7 @@ def test_members_start_apart():
 def test_cells_are_those_of_torch(cell: str, oracle: Callable[..., torch.nn.RNNBase]):
     """The hidden states are those of torch's own layers with the same weights."""
     cfg = RecurrentCfg(cell=cell, hidden=8, head_hidden=0)  # type: ignore[arg-type]
-    model = build_model(cfg, IN_DIM, 3)
+    model = cfg.build(IN_DIM, (3,))
     reference = oracle(IN_DIM, 8, num_layers=cfg.layers, batch_first=True)
     for i, layer in enumerate(model.cells):  # type: ignore[arg-type, var-annotated]
         for part, linear in (("ih", layer.from_input), ("hh", layer.from_hidden)):
@@ -298,7 +292,7 @@ def test_extend_gradients_match_finite_differences():
 def test_step_never_looks_at_a_number(name: str):
     """A step and a reset by mask run on tensors that have no values at all, so nothing waits for the device."""
     with FakeTensorMode():
-        model = build_model(CFGS[name], IN_DIM, OUT_DIMS)
+        model = CFGS[name].build(IN_DIM, OUT_DIMS)
         cache = model.init_cache(3)
         for _ in range(2):
             assert model.step(torch.randn(3, IN_DIM), cache).shape == (3, sum(OUT_DIMS))
@@ -307,7 +301,7 @@ def test_step_never_looks_at_a_number(name: str):
 
 def test_step_costs_one_token():
     """The matrix products of a cached step are a tenth of those of the window of 10, whatever the age."""
-    model = build_model(transformer_cfg("tiny"), IN_DIM, OUT_DIMS)
+    model = transformer_cfg("tiny").build(IN_DIM, OUT_DIMS)
     cache, costs = model.init_cache(2), []
     for _ in range(25):
         with FlopCounterMode(display=False) as counter:
@@ -332,7 +326,7 @@ def test_step_changes_the_cache_in_place_and_nothing_else(name: str):
 
 def test_half_precision_step_stays_close():
     """A model in bfloat16 steps in bfloat16 and stays within its rounding of the single-precision one."""
-    model, x = build_model(transformer_cfg("tiny"), IN_DIM, 3), torch.randn(2, 25, IN_DIM)
+    model, x = transformer_cfg("tiny").build(IN_DIM, (3,)), torch.randn(2, 25, IN_DIM)
     single = stepped(model, x)
     half = stepped(model.bfloat16(), x.bfloat16())
     assert half.dtype == torch.bfloat16

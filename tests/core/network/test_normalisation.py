@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nerd_core.normalisation import RELATIVE_FLOOR, FeatureStatistics, Normaliser
+from nerd_core.network.normalisation import RELATIVE_FLOOR, FeatureStatistics, Normaliser
 
 
 def masked_data(seed: int, count: int = 300, dim: int = 5):

@@ -9,14 +9,16 @@ import pytest
 import torch
 
 from nerd_core import checkpoint
-from nerd_core.contacts import ContactModel, distinct_slots
-from nerd_core.frames import ChangeCodec
-from nerd_core.grounds import PlaneGround
-from nerd_core.models import ResidualMlpCfg, TransformerCfg
-from nerd_core.predictor import Predictor, PredictorCfg
-from nerd_core.spec import RobotSpec
-from nerd_core.symmetry import SignedPermutation, Views, change_view, image, symmetries_of
-from nerd_core.tokens import TokenCfg
+from nerd_core.contact.contacts import ContactModel, distinct_slots
+from nerd_core.contact.grounds import PlaneGround
+from nerd_core.network.architectures.residual import ResidualMlpCfg
+from nerd_core.network.architectures.transformer import TransformerCfg
+from nerd_core.network.symmetry import SignedPermutation, Views, change_view, image, symmetries_of
+from nerd_core.network.tokens import TokenCfg
+from nerd_core.predictor.config import PredictorCfg
+from nerd_core.predictor.predictor import Predictor
+from nerd_core.robot.frames import ChangeCodec
+from nerd_core.robot.spec import RobotSpec
 from support.robots import cartpole, random_state, random_tree, symmetric_ant
 
 SMALL = ResidualMlpCfg(width=12, hidden=12, kinks=4, layers=2)
@@ -37,7 +39,7 @@ def shaken(spec: RobotSpec, cfg: PredictorCfg, dtype: torch.dtype = torch.float6
     if dtype == torch.float64:
         predictor = predictor.double()
     with torch.no_grad():
-        for weight in predictor.model.parameters():
+        for weight in predictor.network.parameters():
             weight.add_(0.3 * torch.randn_like(weight))
     state, ground = near_ground(spec, 256, seed=9).to(dtype), PlaneGround.flat()
     control = torch.randn(256, spec.control_dim).to(dtype)
@@ -97,9 +99,7 @@ def test_symmetries_carry_slots_and_changes_along():
         moved = ContactModel(spec).double().slot_points(image(spec, each, state))
         torch.testing.assert_close(moved, each.axes(points[:, list(each.slots.source)]), rtol=0, atol=1e-6)
         change = codec.encode(image(spec, each, state), image(spec, each, after))
-        torch.testing.assert_close(
-            change, change_view(spec, codec, each)(codec.encode(state, after)), rtol=0, atol=1e-6
-        )
+        torch.testing.assert_close(change, change_view(codec, each)(codec.encode(state, after)), rtol=0, atol=1e-6)
 
 
 def test_an_inverse_undoes():
@@ -118,7 +118,7 @@ def test_views_are_those_of_the_table():
     """Each row is rearranged as its own view says, and the view in which the largest numbers come first is found."""
     views = [SignedPermutation((0, 1, 2), (1, 1, 1)), SignedPermutation((2, 1, 0), (-1, 1, -1))]
     table, x = Views(views), torch.tensor([[3.0, 0.0, 1.0], [-1.0, 0.0, -3.0], [0.0, 0.0, 0.0]])
-    assert table.first(x).tolist() == [0, 1, 0]
+    assert table.canonical(x).tolist() == [0, 1, 0]
     assert torch.equal(table(x, torch.tensor([0, 1, 1])), torch.stack((x[0], views[1](x[1]), views[1](x[2]))))
     assert torch.equal(table.all(x), torch.stack([view(x) for view in views]))
 
@@ -132,7 +132,7 @@ def test_the_image_of_a_motion_is_predicted_as_the_image(spec, motion, distinct)
     """
     fine = motion and distinct
     token = TokenCfg(symmetric=True, limits=True, contact_motion=motion, contact_fine=fine, distinct_slots=distinct)
-    predictor = shaken(spec, PredictorCfg(model=SMALL, token=token, variance_head=True, force_head=True))
+    predictor = shaken(spec, PredictorCfg(network=SMALL, token=token, variance_head=True, force_head=True))
     state, ground = near_ground(spec, 64).double(), PlaneGround.flat()
     control = torch.randn(64, spec.control_dim).double()
 
@@ -153,14 +153,14 @@ def test_the_image_of_a_motion_is_predicted_as_the_image(spec, motion, distinct)
         assert said.force is not None and said.log_var is not None
         force = each.axes(said.force[:, list(each.bodies.source)])
         torch.testing.assert_close(mirrored.force, force, rtol=1e-3, atol=1e-4)
-        source = list(change_view(spec, predictor.codec, each).source)
+        source = list(change_view(predictor.codec, each).source)
         torch.testing.assert_close(mirrored.log_var, said.log_var[:, source], rtol=1e-3, atol=1e-4)
 
 
 def test_a_network_that_is_told_its_view_may_differ_between_views():
     """With told_view the image of a state may be predicted otherwise, for solvers that are not symmetric themselves."""
     spec = symmetric_ant()
-    predictor = shaken(spec, PredictorCfg(model=SMALL, token=TokenCfg(symmetric=True, told_view=True)))
+    predictor = shaken(spec, PredictorCfg(network=SMALL, token=TokenCfg(symmetric=True, told_view=True)))
     state, control = near_ground(spec, 16).double(), torch.zeros(16, spec.control_dim).double()
     each = symmetries_of(spec)[1]
     after = [
@@ -169,21 +169,21 @@ def test_a_network_that_is_told_its_view_may_differ_between_views():
     ]
     assert (image(spec, each, after[0]) - after[1])[:, spec.state.joint_vel].abs().max() > 1e-2
     with pytest.raises(ValueError, match="told_view without symmetric"):
-        Predictor(spec, PredictorCfg(model=SMALL, token=TokenCfg(told_view=True)))
+        Predictor(spec, PredictorCfg(network=SMALL, token=TokenCfg(told_view=True)))
 
 
 def test_views_need_a_network_without_memory():
     """What a transformer remembers was seen in other views: it is refused, and so is the root's published pose."""
     with pytest.raises(ValueError, match="without memory"):
-        Predictor(symmetric_ant(), PredictorCfg(model=TransformerCfg(), token=TokenCfg(symmetric=True)))
+        Predictor(symmetric_ant(), PredictorCfg(network=TransformerCfg(), token=TokenCfg(symmetric=True)))
     with pytest.raises(ValueError, match="expected the minimal root"):
-        Predictor(symmetric_ant(), PredictorCfg(model=SMALL, token=TokenCfg(symmetric=True, root="published")))
+        Predictor(symmetric_ant(), PredictorCfg(network=SMALL, token=TokenCfg(symmetric=True, root="published")))
 
 
 def test_a_symmetric_model_survives_a_checkpoint(tmp_path):
     """What is loaded predicts what was saved, to the last bit."""
     token = TokenCfg(symmetric=True, told_view=True, distinct_slots=True)
-    predictor = shaken(symmetric_ant(), PredictorCfg(model=SMALL, token=token), torch.float32)
+    predictor = shaken(symmetric_ant(), PredictorCfg(network=SMALL, token=token), torch.float32)
     again = checkpoint.load(checkpoint.save(tmp_path / "model", predictor))
     state = near_ground(predictor.spec, 8)
     control, ground = torch.randn(8, predictor.spec.control_dim), PlaneGround.flat()
@@ -197,13 +197,13 @@ def test_slots_in_one_place_are_seen_once():
     kept = distinct_slots(spec)
     assert len(kept) == 14
     assert distinct_slots(random_tree(3)) == list(range(len(random_tree(3).slots)))
-    predictor = Predictor(spec, PredictorCfg(model=SMALL, token=TokenCfg(distinct_slots=True)))
-    whole = Predictor(spec, PredictorCfg(model=SMALL, token=TokenCfg()))
+    predictor = Predictor(spec, PredictorCfg(network=SMALL, token=TokenCfg(distinct_slots=True)))
+    whole = Predictor(spec, PredictorCfg(network=SMALL, token=TokenCfg()))
     state = near_ground(spec, 8)
     control, contacts = torch.randn(8, spec.control_dim), whole.contacts(state, PlaneGround.flat())
-    few, all_of_them = predictor.tokens(state, control, contacts), whole.tokens(state, control, contacts)
-    for name, where in predictor.tokenizer.slices.items():
-        theirs = all_of_them[:, whole.tokenizer.slices[name]]
+    few, all_of_them = predictor.encode(state, control, contacts).tokens, whole.encode(state, control, contacts).tokens
+    for name, where in predictor.residual.tokenizer.slices.items():
+        theirs = all_of_them[:, whole.residual.tokenizer.slices[name]]
         if name.startswith("contact"):
             theirs = theirs.unflatten(-1, (len(spec.slots), -1))[:, kept].flatten(1)
         assert torch.equal(few[:, where], theirs)

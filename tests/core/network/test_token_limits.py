@@ -8,9 +8,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from nerd_core.models import ResidualMlpCfg
-from nerd_core.predictor import Predictor, PredictorCfg
-from nerd_core.tokens import TokenCfg, Tokenizer
+from nerd_core.network.architectures.residual import ResidualMlpCfg
+from nerd_core.network.tokens import TokenCfg, Tokenizer
+from nerd_core.predictor.config import PredictorCfg
+from nerd_core.predictor.predictor import Predictor
 from support.robots import ant, cartpole
 
 
@@ -46,12 +47,12 @@ def test_gated_perceptron_steps_as_it_predicts(window, ensemble):
     torch.manual_seed(0)
     predictor = Predictor(
         cartpole(),
-        PredictorCfg(model=ResidualMlpCfg(width=8, hidden=8, layers=2, window=window), ensemble=ensemble),
+        PredictorCfg(network=ResidualMlpCfg(width=8, hidden=8, layers=2, window=window), ensemble=ensemble),
     )
     state, control = torch.randn(4, 7, 4), torch.randn(4, 7, 2)
     fresh = predictor(state, control).change
     torch.testing.assert_close(fresh, fresh[:1, :1].expand_as(fresh))
-    torch.nn.init.normal_(predictor.model.get_parameter("head.weight"))
+    torch.nn.init.normal_(predictor.network.get_parameter("head.weight"))
     whole = predictor(state, control).change
     cache, past = predictor.init_cache(4), None
     for step in range(7):

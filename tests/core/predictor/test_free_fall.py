@@ -10,19 +10,22 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nerd_core.contact.grounds import PlaneGround
 from nerd_core.data.dataset import TrajectoryBatch
-from nerd_core.frames import ChangeCfg, quat_normalize
-from nerd_core.grounds import PlaneGround
-from nerd_core.losses import one_step_loss
-from nerd_core.models import ResidualMlpCfg
-from nerd_core.predictor import Predictor, PredictorCfg
-from nerd_core.regimes import Regimes
-from nerd_core.symmetry import image, symmetries_of
-from nerd_core.tokens import REACH, TokenCfg
+from nerd_core.network.architectures.residual import ResidualMlpCfg
+from nerd_core.network.symmetry import image, symmetries_of
+from nerd_core.network.tokens import CONTACT_REACH, TokenCfg
+from nerd_core.predictor.config import PredictorCfg
+from nerd_core.predictor.free_fall import FreeFallCfg
+from nerd_core.predictor.free_motion import FreeMotion, FreeMotionCfg
+from nerd_core.predictor.predictor import Predictor
+from nerd_core.robot.frames import ChangeCfg, quat_normalize
+from nerd_core.training.losses import one_step_loss
+from nerd_core.training.regimes import Regimes
 from support.robots import ant, cartpole, move_state, random_state, symmetric_ant
 
-FALLING = TokenCfg(falling=True, contacts=False, limits=True)
-AIR = PredictorCfg(model=ResidualMlpCfg(width=8, hidden=8, layers=1), token=FALLING)
+FALLING = TokenCfg(contacts=False, limits=True)
+AIR = PredictorCfg(network=ResidualMlpCfg(width=8, hidden=8, layers=1), token=FALLING, prior=FreeFallCfg())
 
 
 def shaken(cfg: PredictorCfg, spec=None, size: float = 0.3) -> Predictor:
@@ -32,12 +35,13 @@ def shaken(cfg: PredictorCfg, spec=None, size: float = 0.3) -> Predictor:
     with torch.no_grad():
         for param in predictor.parameters():
             param.add_(size * torch.randn_like(param))
-        for each in (predictor, predictor.free):
+        inner = predictor.prior.predictor if isinstance(predictor.prior, FreeMotion) else None
+        for each in (predictor, inner):
             if each is not None:
                 each.change_normaliser.std.mul_(0.02)
                 each.change_normaliser.mean.add_(0.01)
-                each.token_normaliser.std.mul_(3.0)
-                each.token_normaliser.mean.add_(0.1)
+                each.residual.token_normaliser.std.mul_(3.0)
+                each.residual.token_normaliser.mean.add_(0.1)
     return predictor
 
 
@@ -87,10 +91,10 @@ def test_motion_in_itself_knows_neither_gravity_nor_speed(seed):
     turned[:, spec.state.root_lin_vel] = 3.0 * torch.randn(16, 3, generator=generator)
     inner = []
     for each in (state, turned):
-        seen = predictor.see(each, control, None)
+        seen = predictor.encode(each, control, None)
         change = predictor.change_normaliser.inverse(predictor.extend(each, control)[0].change)
-        assert seen.free is not None
-        inner.append(change - seen.free)
+        assert seen.prior_change is not None
+        inner.append(change - predictor.change_normaliser.inverse(seen.prior_change))
     assert inner[0].abs().mean() > 1e-3
     torch.testing.assert_close(*inner, rtol=1e-3, atol=1e-5)
 
@@ -104,12 +108,12 @@ def test_small_drives_make_small_errors():
     state[:, spec.state.joint_vel] = torch.randn(8, len(spec.joints))
     weak, weak_control = state.clone(), 0.1 * control
     weak[:, spec.state.joint_vel] *= 0.1
-    strong_seen, weak_seen = predictor.see(state, control, None), predictor.see(weak, weak_control, None)
-    assert strong_seen.size is not None
-    torch.testing.assert_close(weak_seen.size, 0.1 * strong_seen.size)
-    where = predictor.tokenizer.slices
+    strong, weaker = predictor.encode(state, control, None), predictor.encode(weak, weak_control, None)
+    assert strong.drive_scale is not None
+    torch.testing.assert_close(weaker.drive_scale, 0.1 * strong.drive_scale)
+    where = predictor.residual.tokenizer.slices
     for name in ("joint_vel", "control", "root_ang_vel"):
-        torch.testing.assert_close(weak_seen.tokens[:, where[name]], strong_seen.tokens[:, where[name]])
+        torch.testing.assert_close(weaker.tokens[:, where[name]], strong.tokens[:, where[name]])
 
 
 def test_a_joint_beyond_its_stop_is_driven():
@@ -117,7 +121,7 @@ def test_a_joint_beyond_its_stop_is_driven():
     predictor, spec = shaken(AIR), ant()
     state, control = at_rest(random_state(spec, 2, 3)), torch.zeros(2, spec.control_dim)
     state[1, spec.state.joint_pos.start] = spec.joints[0].upper + 0.01
-    size = predictor.see(state, control, None).size
+    size = predictor.encode(state, control, None).drive_scale
     assert size is not None and float(size[0]) < 1e-5 and float(size[1]) > 1e-2
 
 
@@ -130,11 +134,11 @@ def test_errors_are_judged_beside_the_drive():
         moving = state.clone()
         moving[:, spec.state.joint_vel] = speed
         prediction = predictor.extend(moving, control)[0]
-        assert prediction.size is not None
-        target = replace(prediction, change=prediction.change + 0.1 * prediction.size)
+        assert prediction.drive_scale is not None
+        target = replace(prediction, change=prediction.change + 0.1 * prediction.drive_scale)
         after = predictor.next_state(moving, target)
         batch = TrajectoryBatch(torch.stack((moving, after), 1), control.unsqueeze(1))
-        losses.append(float(one_step_loss(predictor, batch, None, Regimes(spec)).detach()))
+        losses.append(float(one_step_loss(predictor, batch, regimes=Regimes(spec)).detach()))
     assert abs(losses[0] - losses[1]) < 0.1
 
 
@@ -142,7 +146,7 @@ def test_views_and_falling_go_together():
     """In equivalent views, a falling robot's image moves as the image of its motion."""
     spec = symmetric_ant()
     predictor = shaken(replace(AIR, token=replace(FALLING, symmetric=True)), spec).double()
-    for normaliser in (predictor.token_normaliser, predictor.change_normaliser):
+    for normaliser in (predictor.residual.token_normaliser, predictor.change_normaliser):
         normaliser.mean.zero_()  # as data of all views have it
     state, control = random_state(spec, 32, 5).double(), torch.randn(32, spec.control_dim).double()
     after = predictor.next_state(state, predictor.extend(state, control)[0])
@@ -158,15 +162,15 @@ def test_views_and_falling_go_together():
 def test_a_robot_in_the_air_is_left_to_its_fall():
     """Around a network that falls, the network of contacts says nothing until a slot is within reach of the ground."""
     token = TokenCfg(contact_motion=True, limits=True)
-    predictor = shaken(replace(AIR, token=token, free=AIR.as_free_motion()))
+    predictor = shaken(replace(AIR, token=token, prior=FreeMotionCfg.of(AIR)))
     spec = predictor.spec
     state, control = at_rest(random_state(spec, 2, 3)), torch.zeros(2, spec.control_dim)
     state[:, spec.state.root_quat] = torch.tensor([0.0, 0.0, 0.0, 1.0])
     points = predictor.contact_model.slot_points(state)
     radius = torch.tensor([slot.radius for slot in spec.slots])
     lowest = (points[..., 2] - radius).amin(-1)
-    state[:, 2] -= lowest - REACH - torch.tensor([0.01, 0.0])
-    contacts, free = predictor.contacts(state, PlaneGround.flat()), predictor.free_change(state, control)
+    state[:, 2] -= lowest - CONTACT_REACH - torch.tensor([0.01, 0.0])
+    contacts, free = predictor.contacts(state, PlaneGround.flat()), predictor.prior(state, control)
     assert contacts is not None and bool(contacts.active.any(-1).all()) and free is not None
     said = predictor.extend(state, control, contacts)[0].change
     assert (said == predictor.change_normaliser(free)).all(-1).tolist() == [True, False]
@@ -184,4 +188,4 @@ def test_a_robot_in_the_air_is_left_to_its_fall():
 def test_what_cannot_fall_is_refused(spec, token, change):
     """Fixed bases, contacts, gravity that is seen, and changes that hold the velocity, with what was expected."""
     with pytest.raises(ValueError, match="expected"):
-        Predictor(spec, PredictorCfg(model=AIR.model, token=token, change=change))
+        Predictor(spec, replace(AIR, token=token, change=change))

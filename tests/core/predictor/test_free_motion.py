@@ -10,23 +10,28 @@ import torch
 
 from nerd_core import checkpoint
 from nerd_core.cli import main
-from nerd_core.data import ShardMeta, ShardWriter
-from nerd_core.grounds import PlaneGround
-from nerd_core.models import ResidualMlpCfg, TransformerCfg
-from nerd_core.predictor import FreeMotionCfg, Predictor, PredictorCfg
-from nerd_core.stops import LEANING, STOP_BAND
-from nerd_core.tokens import TokenCfg
+from nerd_core.contact.grounds import PlaneGround
+from nerd_core.data.layout import ShardMeta
+from nerd_core.data.shards import ShardWriter
+from nerd_core.network.architectures.residual import ResidualMlpCfg
+from nerd_core.network.architectures.transformer import TransformerCfg
+from nerd_core.network.tokens import TokenCfg
+from nerd_core.predictor.config import PredictorCfg
+from nerd_core.predictor.free_motion import FreeMotion, FreeMotionCfg
+from nerd_core.predictor.predictor import Predictor
+from nerd_core.robot.stops import LEANING, STOP_BAND
 from support.checkpoints import pendulum
 from support.robots import ant, cartpole, move_state, random_state, yaw
 
-AIR = PredictorCfg(model=ResidualMlpCfg(width=8, hidden=8, layers=1), token=TokenCfg(contacts=False, limits=True))
+AIR = PredictorCfg(network=ResidualMlpCfg(width=8, hidden=8, layers=1), token=TokenCfg(contacts=False, limits=True))
 WHOLE = PredictorCfg(
-    model=ResidualMlpCfg(width=12, hidden=12, layers=1),
+    network=ResidualMlpCfg(width=12, hidden=12, layers=1),
     token=TokenCfg(contact_motion=True),
-    free=AIR.as_free_motion(),
+    prior=FreeMotionCfg.of(AIR),
 )
-TINY = ["--model.width", "8", "--model.hidden", "8", "--model.layers", "1"]
-QUICK = ["--batch", "64", "--statistics", "500", "--validations", "1", "--horizons", "5", "--trajectories", "4"]
+TINY = ["--network.width", "8", "--network.hidden", "8", "--network.layers", "1"]
+QUICK = ["--batch-size", "64", "--normaliser-transitions", "500", "--validations", "1"]
+QUICK += ["--validation-horizons", "5", "--validation-trajectories", "4"]
 
 
 def shaken(predictor: Predictor, size: float = 0.3) -> Predictor:
@@ -35,7 +40,8 @@ def shaken(predictor: Predictor, size: float = 0.3) -> Predictor:
     with torch.no_grad():
         for param in predictor.parameters():
             param.add_(size * torch.randn_like(param))
-        for each in (predictor, predictor.free):
+        inner = predictor.prior.predictor if isinstance(predictor.prior, FreeMotion) else None
+        for each in (predictor, inner):
             if each is not None:
                 each.change_normaliser.std.mul_(0.02)
                 each.change_normaliser.mean.add_(0.01)
@@ -52,15 +58,15 @@ def moments(count: int = 24) -> tuple[torch.Tensor, torch.Tensor]:
 def test_without_weights_of_its_own_a_model_moves_freely():
     """Where the network says zero, as a new one nearly does, the next state is that of free motion, to rounding."""
     predictor = Predictor(ant(), WHOLE)
-    assert predictor.free is not None
-    shaken(predictor.free)
+    assert isinstance(predictor.prior, FreeMotion)
+    shaken(predictor.prior.predictor)
     predictor.change_normaliser.std.mul_(0.2)
     with torch.no_grad():
-        predictor.get_parameter("model.head.bias").zero_()
+        predictor.get_parameter("residual.network.head.bias").zero_()
     state, control = moments()
     contacts = predictor.contacts(state, PlaneGround.flat())
     said = predictor.next_state(state, predictor.extend(state, control, contacts)[0])
-    alone = predictor.free.next_state(state, predictor.free.extend(state, control)[0])
+    alone = predictor.prior.predictor.next_state(state, predictor.prior.predictor.extend(state, control)[0])
     torch.testing.assert_close(said, alone, rtol=0, atol=1e-5)
 
 
@@ -70,16 +76,18 @@ def test_slots_say_where_free_motion_takes_them():
     state, control = moments()
     ground = PlaneGround.flat()
     contacts = predictor.contacts(state, ground)
-    free = predictor.free_change(state, control)
+    free = predictor.prior(state, control)
     assert contacts is not None and free is not None
     ahead = predictor.contact_model(predictor.codec.apply(state, free), ground)
-    raw = predictor._raw_tokens(state, control, contacts).tokens
-    gap = raw[:, predictor.tokenizer.slices["contact_gap_next"]]
+    raw, _ = predictor.residual.raw_tokens(state, control, contacts, free)
+    gap = raw[:, predictor.residual.tokenizer.slices["contact_gap_next"]]
     radius = torch.tensor([slot.radius for slot in predictor.spec.slots])
     both = contacts.active & ahead.active & (ahead.distance - radius < 0.04)
     assert both.sum() > 10
     torch.testing.assert_close(gap[both], (ahead.distance - radius)[both], rtol=0, atol=1e-5)
-    still = predictor.tokenizer(state, control, contacts)[:, predictor.tokenizer.slices["contact_gap_next"]]
+    still = predictor.residual.tokenizer(state, control, contacts)[
+        :, predictor.residual.tokenizer.slices["contact_gap_next"]
+    ]
     assert (still - gap)[both].abs().max() > 1e-3  # at the present velocities it would be elsewhere
 
 
@@ -87,11 +95,11 @@ def test_nothing_is_added_far_from_stops_and_ground():
     """With free motion that knows no stops, a prediction is free motion to the last bit where neither stop nor ground
     is near, and more than that at a stop, also one that only free motion reaches, and near ground.
     """
-    air = replace(AIR, token=replace(AIR.token, limits=False)).as_free_motion()
-    predictor = shaken(Predictor(cartpole(), replace(WHOLE, token=TokenCfg(limits=True), free=air)))
-    assert predictor.free is not None
-    predictor.free.change_normaliser.std.mul_(0.01)
-    predictor.free.change_normaliser.mean.mul_(0.01)
+    air = FreeMotionCfg.of(replace(AIR, token=replace(AIR.token, limits=False)))
+    predictor = shaken(Predictor(cartpole(), replace(WHOLE, token=TokenCfg(limits=True), prior=air)))
+    assert isinstance(predictor.prior, FreeMotion)
+    predictor.prior.predictor.change_normaliser.std.mul_(0.01)
+    predictor.prior.predictor.change_normaliser.mean.mul_(0.01)
     rail, band = 4.0, 8.0 * STOP_BAND * LEANING
     places = [0.0, rail - 1.5 * band, rail - 0.5 * band, -rail, rail - 1.5 * band]
     state = torch.zeros(len(places), predictor.spec.state.dim)
@@ -99,40 +107,40 @@ def test_nothing_is_added_far_from_stops_and_ground():
     state[-1, 2] = 1.5 * band / predictor.spec.control_dt  # only after the step at the stop
     control = torch.zeros(len(places), predictor.spec.control_dim)
     said = predictor.extend(state, control)[0].change
-    free = predictor.free_change(state, control)
+    free = predictor.prior(state, control)
     assert free is not None
     same = (said == predictor.change_normaliser(free)).all(-1)
     assert same.tolist() == [True, True, False, False, False]
 
-    crawler = shaken(Predictor(ant(), replace(WHOLE, free=air)))
+    crawler = shaken(Predictor(ant(), replace(WHOLE, prior=air)))
     state, control = moments(2)
     middle = torch.tensor([0.5 * (joint.lower + joint.upper) for joint in crawler.spec.joints])
     state[:, crawler.spec.state.joint_pos], state[:, crawler.spec.state.joint_vel] = middle, 0.0
     state[0, 2], state[1, 2] = 5.0, 0.3
     said = crawler.extend(state, control, crawler.contacts(state, PlaneGround.flat()))[0].change
-    free = crawler.free_change(state, control)
+    free = crawler.prior(state, control)
     assert free is not None
     assert (said == crawler.change_normaliser(free)).all(-1).tolist() == [True, False]
 
 
 def test_stops_are_seen_where_free_motion_leads():
     """The token of a joint says how far beyond its stop free motion would carry it, if that knows no stops."""
-    air = replace(AIR, token=replace(AIR.token, limits=False)).as_free_motion()
-    predictor = shaken(Predictor(cartpole(), replace(WHOLE, token=TokenCfg(limits=True), free=air)))
+    air = FreeMotionCfg.of(replace(AIR, token=replace(AIR.token, limits=False)))
+    predictor = shaken(Predictor(cartpole(), replace(WHOLE, token=TokenCfg(limits=True), prior=air)))
     state = random_state(cartpole(), 20, seed=5)
     state[:, 0] = 4.0 - 0.2 * torch.rand(20)
     control = torch.randn(20, 2)
-    free = predictor.free_change(state, control)
+    free = predictor.prior(state, control)
     assert free is not None
     ahead = predictor.codec.apply(state, free)[:, 0]
-    raw = predictor._raw_tokens(state, control, None).tokens
-    above = raw[:, predictor.tokenizer.slices["limit_next"]][:, 0]
+    raw, _ = predictor.residual.raw_tokens(state, control, None, free)
+    above = raw[:, predictor.residual.tokenizer.slices["limit_next"]][:, 0]
     torch.testing.assert_close(above, (ahead - 4.0).clamp(min=-8.0 * STOP_BAND), rtol=0, atol=1e-6)
 
 
 def test_all_ways_of_evaluation_agree():
     """Cached, functional and whole-sequence predictions of a model with free motion are equal to 1e-5."""
-    cfg = replace(WHOLE, model=TransformerCfg(width=16, layers=1, heads=2, window=4), ensemble=2)
+    cfg = replace(WHOLE, network=TransformerCfg(width=16, layers=1, heads=2, window=4), ensemble=2)
     predictor = shaken(Predictor(ant(), cfg), 0.05)
     state, control = moments(24)
     state, control = state.unflatten(0, (3, 8)), control.unflatten(0, (3, 8))
@@ -162,21 +170,21 @@ def test_prediction_turns_with_the_scene():
 def test_gradients_reach_states_through_free_motion_but_not_its_weights():
     """A roll-out is differentiable in the state and the control also where free motion is known; its weights rest."""
     predictor, (state, control) = shaken(Predictor(ant(), WHOLE)), moments(4)
-    assert predictor.free is not None
+    assert isinstance(predictor.prior, FreeMotion)
     state.requires_grad_()
     control.requires_grad_()
-    free = predictor.free_change(state, control)
+    free = predictor.prior(state, control)
     assert free is not None
     free.square().sum().backward()
     assert state.grad is not None and control.grad is not None and bool(control.grad.abs().sum() > 0)
-    assert not any(param.requires_grad for param in predictor.free.parameters())
+    assert not any(param.requires_grad for param in predictor.prior.parameters())
 
 
-@pytest.mark.parametrize("wrong", [{"ensemble": 2}, {"force_head": True}, {"model": TransformerCfg(window=4)}])
+@pytest.mark.parametrize("wrong", [{"ensemble": 2}, {"force_head": True}, {"network": TransformerCfg(window=4)}])
 def test_only_a_plain_network_can_be_built_in(wrong):
     """Ensembles, heads and networks with memory are refused with what was got and what was expected."""
     with pytest.raises(ValueError, match="expected a single residual one without heads"):
-        replace(AIR, **wrong).as_free_motion()
+        FreeMotionCfg.of(replace(AIR, **wrong))
     with pytest.raises(ValueError, match="no contacts and has no memory"):
         FreeMotionCfg(ResidualMlpCfg(), TokenCfg())
 
@@ -217,7 +225,7 @@ def test_train_builds_in_a_model_and_leaves_it_alone(data, tmp_path, capsys):
     air = checkpoint.read(tmp_path / "air" / "best").tensors
     for name in ("whole", "onward"):
         tensors = checkpoint.read(tmp_path / name / "best").tensors
-        assert all(torch.equal(tensors[f"free.{key}"], value) for key, value in air.items())
+        assert all(torch.equal(tensors[f"prior.predictor.{key}"], value) for key, value in air.items())
     assert any(
         not torch.equal(value, tensors[key])
         for key, value in checkpoint.read(tmp_path / "whole" / "best").tensors.items()
@@ -231,7 +239,7 @@ def test_train_builds_in_a_model_and_leaves_it_alone(data, tmp_path, capsys):
 
 def test_train_refuses_a_model_of_another_kind(data, tmp_path, capsys):
     """A network with memory cannot be built in; the message says what can."""
-    words = ["--updates", "2", *QUICK, "--preset", "tiny", "--length", "8"]
+    words = ["--updates", "2", *QUICK, "--preset", "tiny", "--window-length", "8"]
     assert main(["train", str(data), "--out", str(tmp_path / "air"), *words]) == 0
     built = ["--free-motion", str(tmp_path / "air" / "best"), "--out", str(tmp_path / "whole"), "--updates", "2"]
     assert main(["train", str(data), *built]) != 0

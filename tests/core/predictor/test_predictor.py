@@ -10,16 +10,20 @@ import pytest
 import torch
 from torch import Tensor
 
-from nerd_core.contacts import Contacts
-from nerd_core.frames import quat_rotate
-from nerd_core.grounds import PlaneGround
-from nerd_core.models import RecurrentCfg, TransformerCfg
-from nerd_core.predictor import LOG_VAR_RANGE, Prediction, Predictor, PredictorCfg
-from nerd_core.spec import RobotSpec
+from nerd_core.contact.contacts import Contacts
+from nerd_core.contact.grounds import PlaneGround
+from nerd_core.network.architectures.recurrent import RecurrentCfg
+from nerd_core.network.architectures.transformer import TransformerCfg
+from nerd_core.predictor.config import PredictorCfg
+from nerd_core.predictor.prediction import Encoded, Prediction
+from nerd_core.predictor.predictor import Predictor
+from nerd_core.predictor.residual_network import LOG_VAR_RANGE
+from nerd_core.robot.frames import quat_rotate
+from nerd_core.robot.spec import RobotSpec
 from support.robots import ant, cartpole, move_state, random_state, random_tree, yaw
 
 SMALL = TransformerCfg(width=16, layers=2, heads=2, window=4)
-EVERYTHING = PredictorCfg(model=SMALL, ensemble=3, force_head=True, variance_head=True)
+EVERYTHING = PredictorCfg(network=SMALL, ensemble=3, force_head=True, variance_head=True)
 
 
 def make(spec: RobotSpec, cfg: PredictorCfg = EVERYTHING) -> Predictor:
@@ -41,12 +45,12 @@ def test_prediction_has_the_parts_that_were_asked_for():
     predictor = make(spec)
     contacts = predictor.contacts(state, PlaneGround.flat())
     full = predictor(state, control, contacts)
-    assert full.change.shape == (3, 9, spec.change_dim)
+    assert full.change.shape == (3, 9, predictor.codec.dim)
     assert full.log_var is not None and full.log_var.shape == full.change.shape
     assert full.force is not None and full.force.shape == (3, 9, len(spec.bodies), 3)
     assert full.members is not None and full.members.change.shape == (3, *full.change.shape)
     assert full.spread is not None and full.spread.shape == full.change.shape
-    plain = make(spec, PredictorCfg(model=SMALL))(state, control, contacts)
+    plain = make(spec, PredictorCfg(network=SMALL))(state, control, contacts)
     assert (plain.log_var, plain.force, plain.members, plain.spread) == (None, None, None, None)
 
 
@@ -55,7 +59,7 @@ def test_prediction_has_the_parts_that_were_asked_for():
 def test_step_extend_and_forward_agree(model: Any, heads: bool):
     """At every step the cached, the functional and the whole-sequence prediction are equal to 1e-5, in all parts."""
     spec = ant()
-    cfg = PredictorCfg(model=model, ensemble=2 if heads else 1, force_head=heads, variance_head=heads)
+    cfg = PredictorCfg(network=model, ensemble=2 if heads else 1, force_head=heads, variance_head=heads)
     predictor, (state, control) = make(spec, cfg), sequences(spec)
     contacts = predictor.contacts(state, PlaneGround.flat())
     assert contacts is not None
@@ -114,10 +118,10 @@ def test_ensemble_is_the_mixture_of_its_members():
 def test_variance_is_bounded(raw: float):
     """Whatever the network says, the variance stays in its range and finite."""
     spec = cartpole()
-    predictor = make(spec, PredictorCfg(model=SMALL, variance_head=True))
+    predictor = make(spec, PredictorCfg(network=SMALL, variance_head=True))
     state = torch.zeros(1, spec.state.dim)
     y = torch.full((1, 2 * predictor.codec.dim), raw)
-    log_var = predictor._read(y, state).log_var
+    log_var = predictor.residual.decode(y, Encoded(state), state).log_var
     assert log_var is not None
     assert LOG_VAR_RANGE[0] <= log_var.min().item() <= log_var.max().item() <= LOG_VAR_RANGE[1]
     if raw == 0.0:
@@ -146,7 +150,7 @@ def test_forces_have_the_scale_of_the_data():
     predictor, (state, control) = make(spec), sequences(spec)
     one = predictor(state, control).force
     predictor.update_statistics(state, control, state)
-    predictor.token_normaliser.mean.zero_()
+    predictor.residual.token_normaliser.mean.zero_()
     weights = {name: value.clone() for name, value in predictor.state_dict().items()}
     predictor.force_scale.fill_(40.0)
     other = predictor(state, control).force
@@ -169,7 +173,7 @@ def test_statistics_normalise_tokens_and_targets():
         assert contacts is not None
         predictor.update_statistics(state[chunk], control[chunk], after[chunk], contacts[chunk])
     predictor.finalise_statistics(force_scale=12.0)
-    tokens, mask = predictor.tokens(state, control, contacts), predictor.tokenizer.mask(contacts)
+    tokens, mask = predictor.encode(state, control, contacts).tokens, predictor.residual.tokenizer.mask(contacts)
     assert mask is not None and not tokens[~mask].any()
     seen = mask.sum(0)
     varies = (tokens.abs().sum(0) > 1.0) & (seen > 100)
@@ -212,9 +216,9 @@ def test_missing_contacts_and_wrong_lengths_are_named():
 def test_network_in_half_precision_keeps_states_single():
     """A network in bfloat16 predicts close to the single-precision one, and states stay in single precision."""
     spec = cartpole()
-    predictor, (state, control) = make(spec, PredictorCfg(model=SMALL)), sequences(spec)
+    predictor, (state, control) = make(spec, PredictorCfg(network=SMALL)), sequences(spec)
     single = predictor(state, control)
-    predictor.model.bfloat16()
+    predictor.network.bfloat16()
     half = predictor(state, control)
     assert half.change.dtype == torch.float32 == predictor.next_state(state, half).dtype
     torch.testing.assert_close(half.change, single.change, rtol=0, atol=0.02)

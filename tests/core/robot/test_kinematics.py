@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from nerd_core.frames import rotation_matrix
-from nerd_core.kinematics import ForwardKinematics
+from nerd_core.robot.frames import rotation_matrix
+from nerd_core.robot.kinematics import ForwardKinematics
 from support.robots import ant, cartpole, random_state, random_tree
 
 

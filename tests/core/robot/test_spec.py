@@ -17,19 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nerd_core.spec import (
-    Body,
-    ContactSlot,
-    Control,
-    Guard,
-    Inertia,
-    Joint,
-    RobotSpec,
-    SpecError,
-    SpecMismatch,
-    diff_specs,
-    require_same_spec,
-)
+from nerd_core.robot.comparison import SpecMismatch, diff_specs, require_same_spec
+from nerd_core.robot.spec import Body, ContactSlot, Control, Guard, Inertia, Joint, RobotSpec, SpecError
 from support.robots import ant, cartpole, random_tree, with_inertias
 
 
@@ -137,7 +126,10 @@ def test_the_difference_can_be_read():
 
 def test_the_hash_is_the_same_in_another_process():
     """The hash depends on the content alone, not on the process, and 1 and 1.0 are the same number."""
-    code = "import sys; from nerd_core.spec import RobotSpec; print(RobotSpec.from_json(sys.stdin.read()).content_hash)"
+    code = (
+        "import sys; from nerd_core.robot.spec import RobotSpec; "
+        "print(RobotSpec.from_json(sys.stdin.read()).content_hash)"
+    )
     out = subprocess.run(
         [sys.executable, "-c", code], input=ant().to_json(), capture_output=True, text=True, check=True
     )

@@ -10,12 +10,14 @@ import math
 import pytest
 import torch
 
+from nerd_core.contact.grounds import PlaneGround
 from nerd_core.data.dataset import TrajectoryBatch
 from nerd_core.dynamics import rollout
-from nerd_core.grounds import PlaneGround
-from nerd_core.losses import StateScale, one_step_loss, relative, rollout_loss
-from nerd_core.models import ResidualMlpCfg, TransformerCfg
-from nerd_core.predictor import Predictor, PredictorCfg
+from nerd_core.network.architectures.residual import ResidualMlpCfg
+from nerd_core.network.architectures.transformer import TransformerCfg
+from nerd_core.predictor.config import PredictorCfg
+from nerd_core.predictor.predictor import Predictor
+from nerd_core.training.losses import StateScale, mean_log, one_step_loss, rollout_loss
 from support.robots import ant, random_state
 
 TINY = TransformerCfg(width=16, layers=1, heads=2, window=3)
@@ -34,7 +36,7 @@ def test_rollout_loss_is_the_error_of_the_rollout():
     """The multi-step loss of a floating robot on the ground is that of :func:`rollout`, contacts in the loop."""
     torch.manual_seed(0)
     batch, spec = ant_batch(), ant()
-    predictor, scale = Predictor(spec, PredictorCfg(model=TINY)), StateScale(spec)
+    predictor, scale = Predictor(spec, PredictorCfg(network=TINY)), StateScale(spec)
     scale.update(batch.state[:, :-1], batch.state[:, 1:])
     scale.finalise()
     assert batch.ground is not None
@@ -51,7 +53,7 @@ def test_contacts_follow_the_predicted_state():
     """Moving the ground under a roll-out changes its loss: contacts are asked anew at every step."""
     torch.manual_seed(0)
     batch, spec = ant_batch(), ant()
-    predictor, scale = Predictor(spec, PredictorCfg(model=TINY)), StateScale(spec)
+    predictor, scale = Predictor(spec, PredictorCfg(network=TINY)), StateScale(spec)
     assert batch.ground is not None
     lower = TrajectoryBatch(batch.state, batch.control, batch.ground - torch.tensor([0.0, 0.0, 0.0, 0.1]))
     assert rollout_loss(predictor, batch, 3, scale) != rollout_loss(predictor, lower, 3, scale)
@@ -61,7 +63,7 @@ def test_a_perfect_prediction_has_no_loss():
     """With data that the model itself made both losses vanish."""
     torch.manual_seed(0)
     spec = ant()
-    predictor, scale = Predictor(spec, PredictorCfg(model=TINY)), StateScale(spec)
+    predictor, scale = Predictor(spec, PredictorCfg(network=TINY)), StateScale(spec)
     batch = ant_batch()
     assert batch.ground is not None
     states = rollout(predictor, batch.state[:, 0], batch.control, PlaneGround.from_vector(batch.ground)).detach()
@@ -76,16 +78,16 @@ def test_noise_is_undone_by_the_target():
     torch.manual_seed(0)
     spec, batch = ant(), ant_batch()
     predictor, scale = (
-        Predictor(spec, PredictorCfg(model=ResidualMlpCfg(width=8, hidden=8, layers=1))),
+        Predictor(spec, PredictorCfg(network=ResidualMlpCfg(width=8, hidden=8, layers=1))),
         StateScale(spec),
     )
-    seen = scale.perturb(batch.state[:, :-1], 0.5, torch.Generator().manual_seed(0))
+    seen = scale.add_noise(batch.state[:, :-1], 0.5, torch.Generator().manual_seed(0))
     target = predictor.target(seen, batch.state[:, 1:])
     assert batch.ground is not None
     contacts = predictor.contacts(seen, PlaneGround.from_vector(batch.ground))
     change = predictor(seen, batch.control, contacts).change
     expected = (change - target).square().mean((0, 1)).log().mean()
-    torch.testing.assert_close(one_step_loss(predictor, batch, seen), expected)
+    torch.testing.assert_close(one_step_loss(predictor, batch, noisy_state=seen), expected)
 
 
 def test_perturbation_has_the_size_asked_for():
@@ -94,7 +96,7 @@ def test_perturbation_has_the_size_asked_for():
     scale = StateScale(spec)
     scale.update(batch.state[:, :-1], batch.state[:, 1:])
     scale.finalise()
-    moved = scale.perturb(batch.state, 0.05, torch.Generator().manual_seed(0))
+    moved = scale.add_noise(batch.state, 0.05, torch.Generator().manual_seed(0))
     size = scale.distance(batch.state, moved).square().mean((0, 1)).sqrt()
     torch.testing.assert_close(size, torch.full_like(size, 0.05), rtol=0.1, atol=0)
 
@@ -102,7 +104,7 @@ def test_perturbation_has_the_size_asked_for():
 def test_a_force_head_needs_forces():
     """Training a force head on data without forces is refused with a reason; with them the head learns."""
     spec, batch = ant(), ant_batch()
-    predictor = Predictor(spec, PredictorCfg(model=TINY, force_head=True))
+    predictor = Predictor(spec, PredictorCfg(network=TINY, force_head=True))
     with pytest.raises(ValueError, match="contact forces"):
         one_step_loss(predictor, batch)
     force = torch.ones(6, 5, len(spec.bodies), 3)
@@ -120,17 +122,17 @@ def test_numbers_at_their_noise_do_not_drown_others():
     """The gradient for a number does not depend on how large the error of another number is."""
     small, large = torch.tensor([1e-4, 1e-2], requires_grad=True), torch.tensor([1e-4, 1e6], requires_grad=True)
     for square in (small, large):
-        relative(square).backward()
+        mean_log(square).backward()
         assert square.grad is not None
         assert float(square.grad[0]) == pytest.approx(0.5e4, rel=1e-3)
-    torch.testing.assert_close(relative(small), small.log().mean())
+    torch.testing.assert_close(mean_log(small), small.log().mean())
 
 
 def test_ensemble_members_learn_apart():
     """The loss of an ensemble is the mean of its members' own losses, not that of their mean."""
     torch.manual_seed(0)
     spec, batch = ant(), ant_batch()
-    predictor = Predictor(spec, PredictorCfg(model=TINY, ensemble=3))
+    predictor = Predictor(spec, PredictorCfg(network=TINY, ensemble=3))
     assert batch.ground is not None
     contacts = predictor.contacts(batch.state[:, :-1], PlaneGround.from_vector(batch.ground))
     members = predictor(batch.state[:, :-1], batch.control, contacts).members

@@ -12,10 +12,12 @@ import pytest
 import torch
 
 from nerd_core.dynamics import rollout
-from nerd_core.frames import quat_from_rotvec, quat_mul
-from nerd_core.metrics import compare, open_loop, predict, state_errors
-from nerd_core.models import ResidualMlpCfg, TransformerCfg
-from nerd_core.predictor import Predictor, PredictorCfg
+from nerd_core.network.architectures.residual import ResidualMlpCfg
+from nerd_core.network.architectures.transformer import TransformerCfg
+from nerd_core.predictor.config import PredictorCfg
+from nerd_core.predictor.predictor import Predictor
+from nerd_core.robot.frames import quat_from_rotvec, quat_mul
+from nerd_core.training.metrics import compare, open_loop, predict, state_errors
 from support.robots import ant, cartpole, random_state
 from support.testbed_cartpole import SPEC, make_data
 
@@ -64,7 +66,7 @@ def test_errors_are_temporal_means_over_all_steps_but_the_first_state():
 def test_prediction_is_the_rollout(model):
     """The cached roll-out of the metrics equals the functional one, past the end of the window."""
     torch.manual_seed(0)
-    predictor = Predictor(SPEC, PredictorCfg(model=model))
+    predictor = Predictor(SPEC, PredictorCfg(network=model))
     state, controls = torch.randn(3, 4), torch.randn(3, 9, 1)
     torch.testing.assert_close(
         predict(predictor, state, controls), rollout(predictor, state, controls).detach(), rtol=1e-4, atol=1e-4
@@ -74,7 +76,7 @@ def test_prediction_is_the_rollout(model):
 def test_chunks_do_not_change_errors():
     """Rolling out 3 or 100 trajectories at a time gives the same means, and trajectories can be limited."""
     torch.manual_seed(0)
-    predictor = Predictor(SPEC, PredictorCfg(model=ResidualMlpCfg(width=8, hidden=8, layers=1)))
+    predictor = Predictor(SPEC, PredictorCfg(network=ResidualMlpCfg(width=8, hidden=8, layers=1)))
     data = make_data(10, 12, seed=0)
     small, large = (open_loop(predictor, data, 12, chunk=chunk) for chunk in (3, 100))
     assert small.at(12) == pytest.approx(large.at(12), rel=1e-5)

@@ -10,15 +10,16 @@ import math
 import pytest
 import torch
 
-from nerd_core.contacts import ContactModel
+from nerd_core.contact.contacts import ContactModel
+from nerd_core.contact.grounds import PlaneGround
 from nerd_core.data.dataset import TrajectoryBatch, TrajectoryDataset
 from nerd_core.data.sampler import WindowSampler
-from nerd_core.grounds import PlaneGround
-from nerd_core.losses import one_step_loss
-from nerd_core.models import ResidualMlpCfg
-from nerd_core.predictor import Predictor, PredictorCfg
-from nerd_core.regimes import Regimes
-from nerd_core.tokens import TokenCfg
+from nerd_core.network.architectures.residual import ResidualMlpCfg
+from nerd_core.network.tokens import TokenCfg
+from nerd_core.predictor.config import PredictorCfg
+from nerd_core.predictor.predictor import Predictor
+from nerd_core.training.losses import one_step_loss
+from nerd_core.training.regimes import Regimes
 from support.robots import ant, cartpole
 
 
@@ -85,7 +86,7 @@ def test_the_weight_of_what_is_rare(power):
     """
     torch.manual_seed(0)
     predictor = Predictor(
-        cartpole(), PredictorCfg(model=ResidualMlpCfg(width=8, hidden=8), token=TokenCfg(limits=True, contacts=False))
+        cartpole(), PredictorCfg(network=ResidualMlpCfg(width=8, hidden=8), token=TokenCfg(limits=True, contacts=False))
     )
     batch, _ = _batch(0.25)
     at_stop = batch.state[:, 0, 0] > 3.0
@@ -96,8 +97,8 @@ def test_the_weight_of_what_is_rare(power):
         return torch.autograd.grad(loss, batch_control)[0][~at_stop].norm()
 
     control = batch.control.requires_grad_(True)
-    torch.nn.init.normal_(predictor.model.head.weight)
-    apart = pull(one_step_loss(predictor, batch, None, regimes, power), control)
+    torch.nn.init.normal_(predictor.network.head.weight)
+    apart = pull(one_step_loss(predictor, batch, regimes=regimes, regime_power=power), control)
     together = pull(one_step_loss(predictor, batch), control)
     assert float(apart) > 10.0 * float(together)
 
@@ -105,11 +106,11 @@ def test_the_weight_of_what_is_rare(power):
 def test_one_regime_is_one_mean():
     """When all transitions are free, the means within regimes are the mean over everything."""
     torch.manual_seed(0)
-    predictor = Predictor(cartpole(), PredictorCfg(model=ResidualMlpCfg(), token=TokenCfg(contacts=False)))
+    predictor = Predictor(cartpole(), PredictorCfg(network=ResidualMlpCfg(), token=TokenCfg(contacts=False)))
     batch, _ = _batch(0.0)
     regimes = Regimes(predictor.spec)
     with torch.no_grad():
-        apart, together = one_step_loss(predictor, batch, None, regimes), one_step_loss(predictor, batch)
+        apart, together = one_step_loss(predictor, batch, regimes=regimes), one_step_loss(predictor, batch)
     assert math.isclose(float(apart), float(together), rel_tol=1e-5)
 
 
@@ -118,33 +119,33 @@ def test_a_regime_of_a_few_transitions_does_not_count():
     any gradient. In a batch of a few transitions they all count.
     """
     torch.manual_seed(0)
-    predictor = Predictor(cartpole(), PredictorCfg(model=ResidualMlpCfg(), token=TokenCfg(contacts=False)))
+    predictor = Predictor(cartpole(), PredictorCfg(network=ResidualMlpCfg(), token=TokenCfg(contacts=False)))
     regimes = Regimes(predictor.spec)
     batch, _ = _batch(1.5 / 512)
     at_stop = batch.state[:, 0, 0] > 3.0
     assert at_stop.sum() == 2
     with torch.no_grad():
-        loss = one_step_loss(predictor, batch, None, regimes)
+        loss = one_step_loss(predictor, batch, regimes=regimes)
         batch.state[at_stop, 1, 2:] += 1.0e3
-        assert torch.equal(one_step_loss(predictor, batch, None, regimes), loss)
+        assert torch.equal(one_step_loss(predictor, batch, regimes=regimes), loss)
         few, _ = _batch(1.5 / 512)
         few = type(few)(state=few.state[:4], control=few.control[:4])
-        assert one_step_loss(predictor, few, None, regimes).isfinite()
+        assert one_step_loss(predictor, few, regimes=regimes).isfinite()
 
 
-def test_at_a_pace_fast_errors_count_beside_their_speed():
-    """Ten times the error at ten times the speed costs as much, far above the pace; far below it errors count as they
-    are.
+def test_fast_errors_count_beside_their_speed():
+    """Ten times the error at ten times the speed costs as much, where the robot is much faster than the speed of the
+    weighting; where it is much slower errors count as they are.
     """
     spec = cartpole()
     regimes = Regimes(spec)
-    predictor = Predictor(spec, PredictorCfg(model=ResidualMlpCfg(), token=TokenCfg(contacts=False)))
+    predictor = Predictor(spec, PredictorCfg(network=ResidualMlpCfg(), token=TokenCfg(contacts=False)))
     control, losses = torch.zeros(64, 1, spec.control_dim), {}
     for speed, error in ((10.0, 1.0), (1.0, 0.1), (1e-4, 1e-3), (1e-4, 1e-2)):
         state = torch.zeros(64, spec.state.dim)
         state[:, spec.state.joint_vel] = speed
         after = predictor.codec.apply(state, predictor.extend(state, control[:, 0])[0].change.detach() + error)
         batch = TrajectoryBatch(torch.stack((state, after), 1), control)
-        losses[speed, error] = float(one_step_loss(predictor, batch, None, regimes, 0.0, pace=0.01).detach())
+        losses[speed, error] = float(one_step_loss(predictor, batch, regimes=regimes, speed_weighting=0.01).detach())
     assert losses[10.0, 1.0] == pytest.approx(losses[1.0, 0.1], abs=0.01)
     assert losses[1e-4, 1e-2] - losses[1e-4, 1e-3] == pytest.approx(math.log(100), abs=0.1)

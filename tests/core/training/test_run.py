@@ -17,36 +17,40 @@ import pytest
 import torch
 
 from nerd_core import checkpoint
-from nerd_core.metrics import compare, open_loop
-from nerd_core.models import ModelCfg, ResidualMlpCfg, TransformerCfg
-from nerd_core.optim import OptimiserCfg
-from nerd_core.predictor import Predictor, PredictorCfg
-from nerd_core.tokens import TokenCfg
-from nerd_core.training import RolloutCfg, TrainCfg, TrainingError, train
+from nerd_core.network.architectures.residual import ResidualMlpCfg
+from nerd_core.network.architectures.transformer import TransformerCfg
+from nerd_core.network.config import NetworkCfg
+from nerd_core.network.tokens import TokenCfg
+from nerd_core.predictor.config import PredictorCfg
+from nerd_core.predictor.predictor import Predictor
+from nerd_core.training.config import RolloutCfg, TrainCfg, TrainingError
+from nerd_core.training.metrics import compare, open_loop
+from nerd_core.training.optimiser import OptimiserCfg
+from nerd_core.training.run import train
 from support.testbed_cartpole import SPEC, make_data
 
-TESTS = Path(__file__).parents[1]
+TESTS = Path(__file__).parents[2]
 SMALL = ResidualMlpCfg(width=16, hidden=16, layers=1)
 MEMORY = TransformerCfg(width=16, layers=1, heads=2, window=3)
 
 # Every part that carries something from one update to the next is on.
 FULL = TrainCfg(
     updates=60,
-    batch=32,
-    length=4,
-    rollout=RolloutCfg(weight=0.5, start=0.3, steps=5, batch=8),
-    average=0.9,
-    noise=0.01,
+    batch_size=32,
+    window_length=4,
+    rollout=RolloutCfg(weight=0.5, start=0.3, steps=5, batch_size=8),
+    ema_decay=0.9,
+    state_noise=0.01,
     validations=6,
-    horizons=(5,),
-    trajectories=4,
+    validation_horizons=(5,),
+    validation_trajectories=4,
 )
 
 
-def fresh(model: ModelCfg = SMALL, ensemble: int = 1) -> Predictor:
+def fresh(model: NetworkCfg = SMALL, ensemble: int = 1) -> Predictor:
     """A predictor with the same weights at every call."""
     torch.manual_seed(0)
-    return Predictor(SPEC, PredictorCfg(model=model, ensemble=ensemble))
+    return Predictor(SPEC, PredictorCfg(network=model, ensemble=ensemble))
 
 
 def weights(predictor: Predictor) -> torch.Tensor:
@@ -57,7 +61,7 @@ def weights(predictor: Predictor) -> torch.Tensor:
 def in_process(code: str, *words: str | Path, launcher: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
     """Runs code that may use the names of this file in a new interpreter, or in several with a launcher."""
     script = Path(words[0]) / "run.py"
-    script.write_text(f"from core.test_training import *\nimport sys\nout = sys.argv[1]\n{code}\n")
+    script.write_text(f"from core.training.test_run import *\nimport sys\nout = sys.argv[1]\n{code}\n")
     environment = {**os.environ, "PYTHONPATH": str(TESTS), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, *launcher, str(script), *map(str, words)]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
@@ -66,19 +70,19 @@ def in_process(code: str, *words: str | Path, launcher: tuple[str, ...] = ()) ->
 @pytest.mark.parametrize(("model", "kind"), [(SMALL, "soap"), (MEMORY, "adamw")])
 def test_killed_run_ends_with_the_same_weights(model, kind, tmp_path):
     """A run that gets SIGKILL between two saves and is resumed ends as one that was not, to the last bit."""
-    cfg = replace(FULL, optimiser=OptimiserCfg(kind=kind, refresh=4))
+    cfg = replace(FULL, optimiser=OptimiserCfg(kind=kind, precondition_frequency=4))
     data, valid = make_data(20, 12, seed=0), make_data(6, 12, seed=1, passive=True)
     whole = fresh(model)
     undisturbed = train(whole, data, valid, cfg, quiet=True)
     killed = in_process(
         f"""
-import nerd_core.training as training
-def look(self, before, loss, usual=training.Run.look):
-    usual(self, before, loss)
+import nerd_core.training.run as training
+def save_when_due(self, before, usual=training.Run.save_when_due):
+    usual(self, before)
     if self.update == 37:
         os.kill(os.getpid(), signal.SIGKILL)
-training.Run.look = look
-cfg = replace(FULL, optimiser=OptimiserCfg(kind={kind!r}, refresh=4))
+training.Run.save_when_due = save_when_due
+cfg = replace(FULL, optimiser=OptimiserCfg(kind={kind!r}, precondition_frequency=4))
 train(fresh({model!r}), make_data(20, 12, seed=0), make_data(6, 12, seed=1, passive=True), cfg, out, quiet=True)
 """,
         tmp_path,
@@ -96,14 +100,14 @@ train(fresh({model!r}), make_data(20, 12, seed=0), make_data(6, 12, seed=1, pass
 def test_two_processes_train_as_one(tmp_path):
     """Two processes under torchrun with half a batch each follow one process with the whole batch."""
     data, alone = make_data(20, 12, seed=0), fresh()
-    cfg = replace(FULL, noise=0.0, optimiser=OptimiserCfg(kind="adamw", lr=1e-3, eps=1e-6))
+    cfg = replace(FULL, state_noise=0.0, optimiser=OptimiserCfg(kind="adamw", lr=1e-3, eps=1e-6))
     train(alone, data, None, cfg, quiet=True)
     ran = in_process(
         """
-cfg = replace(FULL, noise=0.0, optimiser=OptimiserCfg(kind="adamw", lr=1e-3, eps=1e-6))
+cfg = replace(FULL, state_noise=0.0, optimiser=OptimiserCfg(kind="adamw", lr=1e-3, eps=1e-6))
 predictor = fresh()
 if os.environ["RANK"] == "1":
-    torch.nn.init.ones_(predictor.model.head.weight)  # the first process has the say
+    torch.nn.init.ones_(predictor.network.head.weight)  # the first process has the say
 train(predictor, make_data(20, 12, seed=0), None, cfg, out, quiet=True)
 torch.save(weights(predictor), f"{out}/{os.environ['RANK']}.pt")
 """,
@@ -120,9 +124,11 @@ torch.save(weights(predictor), f"{out}/{os.environ['RANK']}.pt")
 def test_a_short_run_learns_the_test_bed():
     """250 updates predict 30 steps of passive motion better than constant velocity does, by more than three times."""
     torch.manual_seed(0)
-    predictor = Predictor(SPEC, PredictorCfg(model=ResidualMlpCfg(width=32, hidden=32, layers=2)))
+    predictor = Predictor(SPEC, PredictorCfg(network=ResidualMlpCfg(width=32, hidden=32, layers=2)))
     valid = make_data(32, 30, seed=1, passive=True)
-    train(predictor, make_data(200, 20, seed=0), valid, TrainCfg(updates=250, batch=256, validations=1), quiet=True)
+    train(
+        predictor, make_data(200, 20, seed=0), valid, TrainCfg(updates=250, batch_size=256, validations=1), quiet=True
+    )
     truth = valid.beginnings(30).state
     time = SPEC.control_dt * torch.arange(31.0).unsqueeze(-1)
     straight = truth[:, :1].expand_as(truth).clone()
@@ -155,7 +161,12 @@ def test_the_best_weights_are_kept_and_patience_ends_a_run():
     """When the validation gets worse the run stops early, and the predictor has the weights of the best validation."""
     data, valid = make_data(20, 12, seed=0), make_data(6, 12, seed=1, passive=True)
     cfg = TrainCfg(
-        updates=400, batch=32, optimiser=OptimiserCfg(lr=3.0, warmup=0.5), clip=0.0, validations=40, patience=3
+        updates=400,
+        batch_size=32,
+        optimiser=OptimiserCfg(lr=3.0, warmup=0.5),
+        max_grad_norm=0.0,
+        validations=40,
+        patience=3,
     )
     predictor = fresh()
     result = train(predictor, data, valid, cfg, quiet=True)
@@ -169,7 +180,7 @@ def test_ensembles_and_bfloat16_train():
     """An ensemble trains in reduced precision and its members end apart."""
     predictor = fresh(MEMORY, ensemble=3)
     train(predictor, make_data(20, 12, seed=0), None, replace(FULL, updates=8, precision="bfloat16"), quiet=True)
-    embed = predictor.model.get_parameter("embed.weight")
+    embed = predictor.network.get_parameter("embed.weight")
     assert not torch.equal(embed[0], embed[1])
     assert embed.dtype == torch.float32
 
@@ -185,7 +196,7 @@ def test_other_settings_do_not_go_on(tmp_path):
 def test_a_diverged_run_says_so():
     """A loss that is no number ends the run with advice instead of saving it."""
     predictor = fresh()
-    predictor.token_normaliser.count.fill_(1)
+    predictor.residual.token_normaliser.count.fill_(1)
     predictor.change_normaliser.count.fill_(1)
     predictor.change_normaliser.std.fill_(1e-42)
     with pytest.raises(TrainingError, match="smaller learning rate"):
@@ -215,9 +226,9 @@ def test_training_again_keeps_the_normalisers():
     """A predictor that was trained before learns on in its own units."""
     predictor = fresh()
     train(predictor, make_data(20, 12, seed=0), None, replace(FULL, updates=2), quiet=True)
-    mean = predictor.token_normaliser.mean.clone()
+    mean = predictor.residual.token_normaliser.mean.clone()
     train(predictor, make_data(20, 12, seed=5), None, replace(FULL, updates=2), quiet=True)
-    assert torch.equal(mean, predictor.token_normaliser.mean)
+    assert torch.equal(mean, predictor.residual.token_normaliser.mean)
 
 
 def test_rollouts_grow():
@@ -231,7 +242,9 @@ def test_rollouts_grow():
 def test_five_minutes_are_enough_for_the_test_bed():
     """Five minutes on two idle cores reach .0015 m, .0015 rad over 100 passive steps and .03, .04 over 500."""
     torch.manual_seed(0)
-    cfg = PredictorCfg(model=ResidualMlpCfg(width=64, hidden=86, layers=3), token=TokenCfg(ignored_joint_pos=("rail",)))
+    cfg = PredictorCfg(
+        network=ResidualMlpCfg(width=64, hidden=86, layers=3), token=TokenCfg(ignored_joint_pos=("rail",))
+    )
     predictor = Predictor(SPEC, cfg)
     valid = make_data(64, 500, seed=2, passive=True)
     train(predictor, make_data(10_000, 100, seed=1), valid, TrainCfg(minutes=5.0, validations=5), quiet=True)

@@ -1,23 +1,15 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Optimisers, their state, and the average of weights."""
+"""SOAP, the optimiser."""
 
 from __future__ import annotations
 
-import pytest
 import torch
 from torch import nn
 
-from nerd_core.optim import (
-    Average,
-    OptimiserCfg,
-    Soap,
-    load_optimiser_state,
-    make_optimiser,
-    optimiser_state,
-)
-from nerd_core.safe_state import load_state, save_state
+from nerd_core.training.optimiser import OptimiserCfg, make_optimiser
+from nerd_core.training.soap import Soap
 
 
 def descend(cfg: OptimiserCfg, updates: int) -> float:
@@ -66,38 +58,12 @@ def test_equal_shapes_are_updated_as_if_alone():
 def test_a_long_side_keeps_its_own_basis():
     """A side above the limit is not decomposed, so that its cost stays linear."""
     param = nn.Parameter(torch.randn(40, 6))
-    optimiser = Soap([{"params": [param], "matrix": True}], max_side=20)
+    optimiser = Soap([{"params": [param], "matrix": True}], max_precondition_dim=20)
     for _ in range(12):
         param.grad = torch.randn(40, 6)
         optimiser.step()
     assert "basis-1" in optimiser.state[param]
     assert "basis-2" not in optimiser.state[param]
-
-
-@pytest.mark.parametrize("kind", ["soap", "adamw"])
-def test_state_survives_on_disk(kind, tmp_path):
-    """An optimiser that goes on from a saved state makes the same updates to the last bit."""
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(4, 6), nn.Linear(6, 6), nn.Linear(6, 6), nn.Linear(6, 2))
-    other = nn.Sequential(nn.Linear(4, 6), nn.Linear(6, 6), nn.Linear(6, 6), nn.Linear(6, 2))
-    cfg = OptimiserCfg(kind=kind, refresh=3)
-    optimiser, resumed = make_optimiser(model, cfg), make_optimiser(other, cfg)
-    grads = [[torch.randn_like(param) for param in model.parameters()] for _ in range(20)]
-
-    def update(net, which, grad):
-        for param, value in zip(net.parameters(), grad, strict=True):
-            param.grad = value.clone()
-        which.step()
-
-    for grad in grads[:10]:
-        update(model, optimiser, grad)
-    save_state(tmp_path / "state", optimiser_state(optimiser))
-    other.load_state_dict(model.state_dict())
-    load_optimiser_state(resumed, load_state(tmp_path / "state"))
-    for grad in grads[10:]:
-        update(model, optimiser, grad)
-        update(other, resumed, grad)
-    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), other.parameters(), strict=True))
 
 
 def test_one_strange_batch_does_not_carry_the_weights_away():
@@ -120,24 +86,12 @@ def test_one_strange_batch_does_not_carry_the_weights_away():
     assert displacement(1e6) < 3.0 * displacement(1.0)
 
 
-def test_learning_rate_rises_and_falls():
-    """The rate starts at zero, reaches its height after the warm-up and ends at its last share."""
-    cfg = OptimiserCfg(lr=2.0, warmup=0.1, final_lr=0.25)
-    assert cfg.rate(0.0) == 0.0
-    assert cfg.rate(0.1) == pytest.approx(2.0)
-    assert cfg.rate(0.55) == pytest.approx(2.0 * (0.25 + 0.75 * 0.5))
-    assert cfg.rate(1.0) == pytest.approx(0.5)
-
-
-def test_average_is_put_in_place_and_taken_out():
-    """Inside the context the model has the averaged weights, outside its own, to the last bit."""
-    model = nn.Linear(3, 3)
-    average = Average(model, 0.9)
-    first = model.weight.detach().clone()
-    with torch.no_grad():
-        model.weight += 1.0
-    average.update()
-    last = model.weight.detach().clone()
-    with average.in_place():
-        torch.testing.assert_close(model.weight.detach(), first + 0.9)
-    assert torch.equal(model.weight, last)
+def test_a_number_alone_is_a_parameter():
+    """A parameter without dimensions, as a prior may have one, is fitted, too."""
+    scale = nn.Parameter(torch.tensor(0.2))
+    optimiser = Soap([scale], lr=0.05)
+    for _ in range(200):
+        optimiser.zero_grad()
+        (3.0 * scale - 1.5).square().backward()
+        optimiser.step()
+    assert abs(float(scale.detach()) - 0.5) < 0.02

@@ -3,5 +3,5 @@
 
 """Robots and grounds as USD, built from sources; stock tasks find them when NVIDIA's are out of reach.
 
-The configurations of the robots are in :mod:`nerd_isaaclab.assets.robots`; everything else here is free of Isaac Lab.
+What is built of each robot stands in its file in :mod:`nerd_isaaclab.robots`. Free of Isaac Lab.
 """

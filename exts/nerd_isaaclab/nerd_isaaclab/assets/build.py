@@ -5,8 +5,8 @@
 
 The folder is ``$NERD_ASSETS_DIR``, or ``$XDG_CACHE_HOME/nerd_isaaclab/assets`` (``~/.cache/...``). Beside the assets
 stands ``stamp.json`` with, for each, the key of the sources it was made from and the hash of what was written. The key
-covers the text of this package's builder modules and the versions of the distributions an asset reads, so a pull or
-an upgrade rebuilds what it changed and nothing else.
+covers the text of the asset's own module and of the modules that write USD, and the versions of the distributions it
+reads, so a pull or an upgrade rebuilds what it changed and nothing else.
 """
 
 from __future__ import annotations
@@ -14,15 +14,18 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib.metadata
+import inspect
 import json
-import os
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from .catalogue import ASSETS, Asset
+from nerd_core.files.atomic import write_text
+
+from ..usd import usda
+from ..usd.asset import Asset, assets_dir
+from .catalogue import all_assets, own_assets
 
 STAMP = "stamp.json"
 """File in the asset folder that says what was built from what."""
@@ -30,26 +33,11 @@ EXPECTED = Path(__file__).with_name("hashes.json")
 """The committed table of what every file must hash to."""
 
 
-def assets_dir() -> Path:
-    """Return the folder the built assets are in, or would be."""
-    chosen = os.environ.get("NERD_ASSETS_DIR")
-    if chosen:
-        return Path(chosen).expanduser().absolute()
-    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(cache).expanduser().absolute() / "nerd_isaaclab" / "assets"
-
-
-def asset_path(name_or_path: str) -> Path:
-    """Return the absolute path of an asset, by its name or its path below the asset folder. Need not exist."""
-    known = {asset.name: asset.path for asset in ASSETS}
-    return assets_dir() / known.get(name_or_path, name_or_path)
-
-
 def source_key(asset: Asset) -> str:
-    """Return a hash of everything an asset is made from: the builder modules and the versions of what they read."""
-    digest = hashlib.sha256(_sources_digest())
-    digest.update(repr(asset).encode())
-    digest.update(repr(versions(asset)).encode())
+    """Return a hash of everything an asset is made from: its module, what writes it, versions of packages."""
+    digest = hashlib.sha256(_writer_digest())
+    digest.update(Path(inspect.getfile(asset.build)).read_bytes())
+    digest.update(repr((asset.name, asset.path, asset.build.__qualname__, versions(asset))).encode())
     return digest.hexdigest()
 
 
@@ -70,10 +58,8 @@ def expected_hashes() -> dict[str, dict[str, Any]]:
 
 def write_expected_hashes() -> None:
     """Make what was built the committed table; for developers, after a builder was changed on purpose."""
-    table = {
-        asset.name: {"sha256": file_hash(assets_dir() / asset.path), "versions": versions(asset)} for asset in ASSETS
-    }
-    _write(EXPECTED, json.dumps(table, indent=2) + "\n")
+    table = {asset.name: {"sha256": file_hash(asset.file), "versions": versions(asset)} for asset in own_assets()}
+    write_text(EXPECTED, json.dumps(table, indent=2) + "\n")
 
 
 @dataclass(frozen=True)
@@ -96,7 +82,7 @@ def is_current(asset: Asset, folder: Path | None = None) -> bool:
 
 def stale() -> list[str]:
     """Return the names of assets that are there but were made from other sources than those installed."""
-    return [asset.name for asset in ASSETS if asset_path(asset.name).is_file() and not is_current(asset)]
+    return [asset.name for asset in all_assets() if asset.file.is_file() and not is_current(asset)]
 
 
 def build(names: Iterable[str] = (), folder: Path | None = None, force: bool = False) -> list[Outcome]:
@@ -114,7 +100,7 @@ def build(names: Iterable[str] = (), folder: Path | None = None, force: bool = F
     wanted = set(names)
     stamp = _read_stamp(folder)
     outcomes = []
-    for asset in ASSETS:
+    for asset in all_assets():
         if wanted and asset.name not in wanted:
             continue
         path = folder / asset.path
@@ -127,10 +113,11 @@ def build(names: Iterable[str] = (), folder: Path | None = None, force: bool = F
         except ImportError as error:
             outcomes.append(Outcome(asset, "failed", str(error)))
             continue
-        _write(path, content)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, content, many_writers=True)
         stamp[asset.name] = {"key": key, "sha256": hashlib.sha256(content.encode()).hexdigest()}
         # after each, so that ctrl-C between two assets loses neither
-        _write(folder / STAMP, json.dumps(stamp, indent=2, sort_keys=True) + "\n")
+        write_text(folder / STAMP, json.dumps(stamp, indent=2, sort_keys=True) + "\n", many_writers=True)
         outcomes.append(Outcome(asset, "built"))
     return outcomes
 
@@ -143,26 +130,11 @@ def _read_stamp(folder: Path) -> dict[str, dict[str, str]]:
         return {}
 
 
-def _write(path: Path, content: str) -> None:
-    """Write a text file so that it is never seen half written."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(content)
-        os.chmod(temporary, 0o644)  # mkstemp makes it private; another user of the machine may read a shared folder
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
 @functools.cache
-def _sources_digest() -> bytes:
-    """Return a hash of the text of the modules that make assets."""
-    here = Path(__file__).parent
+def _writer_digest() -> bytes:
+    """Return a hash of the text of the modules that turn a robot into a file."""
     digest = hashlib.sha256()
-    for path in [here / "model.py", here / "inertia.py", here / "usda.py", *sorted((here / "builders").glob("*.py"))]:
+    for path in sorted(Path(usda.__file__).parent.glob("*.py")):
         digest.update(path.name.encode())
         digest.update(path.read_bytes())
     return digest.digest()

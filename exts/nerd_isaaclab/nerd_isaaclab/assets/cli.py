@@ -5,12 +5,46 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
+from dataclasses import dataclass
+from typing import Annotated
 
-from .build import assets_dir, build, file_hash, is_current, write_expected_hashes
-from .catalogue import ASSETS, find
+import tyro
+
+from ..usd.asset import assets_dir
+from .build import build, file_hash, is_current, write_expected_hashes
+from .catalogue import all_assets, find
+
+
+@dataclass
+class Build:
+    """Write what is missing or out of date."""
+
+    names: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
+    """Assets to build; by default all."""
+    force: bool = False
+    """Write also what is up to date."""
+    quiet: bool = False
+    """Say nothing when there was nothing to do."""
+
+
+@dataclass
+class List:
+    """Show every asset, its source, licence and size."""
+
+    markdown: bool = False
+    """As the table of docs/assets.md."""
+
+
+@dataclass
+class Check:
+    """Compare every file with what it must contain."""
+
+    names: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
+    """Assets to check; by default all."""
+    accept: bool = False
+    """Developers: make the present files the ones expected."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -22,38 +56,35 @@ def main(argv: list[str] | None = None) -> int:
     Returns:
         0 if all went well, 1 if an asset could not be built or did not pass.
     """
-    parser = argparse.ArgumentParser(
+    commands = (
+        Annotated[Build, tyro.conf.subcommand("build")]
+        | Annotated[List, tyro.conf.subcommand("list")]
+        | Annotated[Check, tyro.conf.subcommand("check")]
+    )
+    args = tyro.cli(
+        commands,  # type: ignore[arg-type]
+        args=argv,
         prog="nerd assets",
         description="Robots and grounds as USD, built from sources into one folder (NERD_ASSETS_DIR chooses another).",
     )
-    commands = parser.add_subparsers(dest="command", required=True)
-    building = commands.add_parser("build", help="write what is missing or out of date")
-    building.add_argument("names", nargs="*", metavar="NAME", help="assets to build (default: all)")
-    building.add_argument("--force", action="store_true", help="write also what is up to date")
-    building.add_argument("--quiet", action="store_true", help="say nothing when there was nothing to do")
-    building.set_defaults(run=_build)
-    listing = commands.add_parser("list", help="show every asset, its source, licence and size")
-    listing.add_argument("--markdown", action="store_true", help="as the table of docs/assets.md")
-    listing.set_defaults(run=_list)
-    checking = commands.add_parser("check", help="compare every file with what it must contain")
-    checking.add_argument("names", nargs="*", metavar="NAME", help="assets to check (default: all)")
-    checking.add_argument("--accept", action="store_true", help="developers: make the present files the ones expected")
-    checking.set_defaults(run=_check)
-    arguments = parser.parse_args(argv)
-    for name in getattr(arguments, "names", []):
+    for name in getattr(args, "names", ()):
         find(name)
-    return arguments.run(arguments)
+    if isinstance(args, Build):
+        return _build(args)
+    if isinstance(args, List):
+        return _list(args)
+    return _check(args)
 
 
-def _build(arguments: argparse.Namespace) -> int:
+def _build(args: Build) -> int:
     """Build, and say what was done."""
     started = time.perf_counter()
-    outcomes = build(arguments.names, force=arguments.force)
+    outcomes = build(list(args.names), force=args.force)
     failed = [outcome for outcome in outcomes if outcome.state == "failed"]
     built = [outcome for outcome in outcomes if outcome.state == "built"]
     for outcome in built:
-        print(f"built {outcome.asset.name}: {assets_dir() / outcome.asset.path}")
-    if built or not arguments.quiet:
+        print(f"built {outcome.asset.name}: {outcome.asset.file}")
+    if built or not args.quiet:
         kept = len(outcomes) - len(built) - len(failed)
         print(f"{len(built)} built, {kept} up to date in {assets_dir()} ({time.perf_counter() - started:.1f} s)")
     for outcome in failed:
@@ -61,10 +92,10 @@ def _build(arguments: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _list(arguments: argparse.Namespace) -> int:
+def _list(args: List) -> int:
     """Show the table."""
     rows = table()
-    if arguments.markdown:
+    if args.markdown:
         rows.insert(1, ("---",) * len(rows[0]))
         for row in rows:
             print(f"| {' | '.join(row)} |")
@@ -81,8 +112,8 @@ def table() -> list[tuple[str, ...]]:
     from .readback import measure  # needs pxr
 
     rows = [("name", "bodies", "joints", "mass [kg]", "licence", "sha256", "file", "source")]
-    for asset in ASSETS:
-        path = assets_dir() / asset.path
+    for asset in all_assets():
+        path = asset.file
         numbers, note = ("-", "-", "-"), "not built"
         if path.is_file():
             found = measure(path)
@@ -93,15 +124,15 @@ def table() -> list[tuple[str, ...]]:
     return rows
 
 
-def _check(arguments: argparse.Namespace) -> int:
+def _check(args: Check) -> int:
     """Look every file over and say what is wrong."""
     from .readback import problems  # needs pxr
 
-    if arguments.accept:
+    if args.accept:
         write_expected_hashes()
     failed = 0
-    for asset in ASSETS:
-        if arguments.names and asset.name not in arguments.names:
+    for asset in all_assets():
+        if args.names and asset.name not in args.names:
             continue
         found = problems(asset)
         print(f"{asset.name}: {'; '.join(found) or 'as it must be'}")

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 
-from .. import usda
+from ..usd import usda
+from ..usd.asset import Asset, Scenery
 
 FLAT_HALF = 50.0
 """Half the side [m] of the square that is drawn for the flat ground; the ground itself is infinite."""
@@ -25,13 +26,13 @@ _WAVES = (
 )
 
 
-def flat(facts: dict[str, str]) -> str:
+def flat() -> Scenery:
     """Return the flat ground, with the prims that Isaac Lab's ground spawner looks for."""
     h = FLAT_HALF
     corners = ", ".join(usda.vector(corner) for corner in ((-h, -h, 0.0), (h, -h, 0.0), (h, h, 0.0), (-h, h, 0.0)))
-    return (
-        usda.header("World", facts)
-        + f"""
+    return Scenery(
+        "World",
+        f"""
 def Xform "World"
 {{
     def Xform "Environment"
@@ -84,7 +85,7 @@ def Xform "World"
         }}
     }}
 }}
-"""
+""",
     )
 
 
@@ -93,7 +94,7 @@ def bumpy_height(x: float, y: float) -> float:
     return sum(height * math.sin(kx * x + ky * y + phase) for kx, ky, phase, height in _WAVES)
 
 
-def bumpy(facts: dict[str, str]) -> str:
+def bumpy() -> Scenery:
     """Return the bumpy ground: gentle hills up to 0.1 m high, a triangle mesh."""
     count = round(2 * BUMPY_HALF / BUMPY_CELL) + 1
     places = [-BUMPY_HALF + BUMPY_CELL * i for i in range(count)]
@@ -107,9 +108,9 @@ def bumpy(facts: dict[str, str]) -> str:
     ]
     indices = ", ".join(str(corner) for corner in faces)
     counts = ", ".join("3" for _ in range(len(faces) // 3))
-    return (
-        usda.header("World", facts)
-        + f"""
+    return Scenery(
+        "World",
+        f"""
 def Xform "World"
 {{
     def Mesh "Ground" (
@@ -127,5 +128,21 @@ def Xform "World"
         uniform token subdivisionScheme = "none"
     }}
 }}
-"""
+""",
     )
+
+
+FLAT_GROUND = Asset(
+    name="flat_ground",
+    path="Isaac/IsaacLab/Environments/Grid/default_ground_plane_checker_v1/default_ground_plane.usda",
+    build=flat,
+    source="written here; prim names that Isaac Lab's ground spawner looks for",
+    licence="BSD-3-Clause",
+)
+BUMPY_GROUND = Asset(
+    name="bumpy_ground",
+    path="NeRD/Grounds/bumpy_ground.usda",
+    build=bumpy,
+    source="written here",
+    licence="BSD-3-Clause",
+)

@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 from pxr import Usd, UsdGeom, UsdPhysics
 
-from .build import assets_dir, expected_hashes, file_hash, is_current, versions
-from .catalogue import Asset
+from ..usd.asset import Asset, assets_dir
+from .build import expected_hashes, file_hash, is_current, versions
+from .catalogue import own_assets
 
 
 @dataclass(frozen=True)
@@ -114,9 +115,9 @@ def problems(asset: Asset, folder: Path | None = None) -> list[str]:
         wrong.append(f"was built from other sources than those installed; run `nerd assets build {asset.name}`")
     else:
         expected = expected_hashes().get(asset.name)
-        if expected is None:
+        if expected is None and asset in own_assets():
             wrong.append("has no entry in hashes.json")
-        elif expected["versions"] == versions(asset) and expected["sha256"] != file_hash(path):
+        elif expected is not None and expected["versions"] == versions(asset) and expected["sha256"] != file_hash(path):
             wrong.append(f"hashes to {file_hash(path)}, hashes.json says {expected['sha256']}")
     found = measure(path)
     ground = asset.path.endswith("default_ground_plane.usda")

@@ -29,8 +29,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .build import assets_dir, stale
-from .catalogue import ASSETS
+from nerd_core.files.atomic import write_text
+
+from ..usd.asset import assets_dir
+from .build import stale
+from .catalogue import all_assets
 
 logger = logging.getLogger(__name__)
 
@@ -95,9 +98,9 @@ def missing_message(path: str) -> str:
         path: Absolute path of the file that was looked for.
     """
     root = os.environ.get(ROOT_VARIABLE) or str(assets_dir())
-    known = next((asset.name for asset in ASSETS if Path(path) == assets_dir() / asset.path), None)
+    known = next((asset.name for asset in all_assets() if Path(path) == asset.file), None)
     if known is None:
-        names = ", ".join(asset.name for asset in ASSETS)
+        names = ", ".join(asset.name for asset in all_assets())
         return MISSING.format(path=path, name="", buildable=f"does not make this file, only: {names}", root=root)
     return MISSING.format(path=path, name=f" {known}", buildable="makes it from its sources", root=root)
 
@@ -161,9 +164,7 @@ def _write_cache(path: Path, answers: dict[str, Any]) -> None:
     """Remember answers; a folder that cannot be written only costs the next process a question."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_suffix(f".{os.getpid()}")
-        temporary.write_text(json.dumps(answers))
-        temporary.replace(path)
+        write_text(path, json.dumps(answers), many_writers=True)
     except OSError:
         logger.debug("could not remember whether the asset server can be reached", exc_info=True)
 

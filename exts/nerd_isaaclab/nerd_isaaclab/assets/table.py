@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from .. import usda
-from ..model import Shape
+from ..usd import usda
+from ..usd.asset import Asset, Scenery
+from ..usd.model import Shape
 
 TOP = (0.8, 1.2, 0.05)
 """Sides [m] of the board; its upper face is at z = 0."""
@@ -14,8 +15,8 @@ HEIGHT = 1.05
 """Height [m]; Isaac Lab's tasks put the ground this far below the table's origin."""
 
 
-def build(facts: dict[str, str]) -> str:
-    """Return the table as USDA text."""
+def build() -> Scenery:
+    """Return the table."""
     x, y, thick = TOP
     leg = HEIGHT - thick
     shapes = [Shape("box", TOP, pos=(0.0, 0.0, -thick / 2), color=(0.55, 0.5, 0.45), name="top")]
@@ -26,4 +27,13 @@ def build(facts: dict[str, str]) -> str:
     lines = ['def Xform "table"', "{"]
     for shape in shapes:
         lines += ["    " + line for line in usda.shape_lines(shape, shape.name)]
-    return "\n".join([usda.header("table", facts), *lines, "}", ""])
+    return Scenery("table", "\n".join(["", *lines, "}", ""]))
+
+
+TABLE = Asset(
+    name="table",
+    path="Isaac/Props/Mounts/SeattleLabTable/table_instanceable.usd",
+    build=build,
+    source="written here; a plain table where Isaac Lab's manipulation tasks want theirs",
+    licence="BSD-3-Clause",
+)

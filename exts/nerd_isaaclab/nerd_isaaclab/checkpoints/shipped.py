@@ -1,10 +1,7 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Models that come with the extension: one folder each, a checkpoint with its card.
-
-Wherever a checkpoint is asked for, the name of one of these does as well as a path: ``env.nerd.checkpoint=cartpole``.
-"""
+"""Finds a checkpoint by its path, or by its name if it comes with the extension."""
 
 from __future__ import annotations
 
@@ -14,32 +11,32 @@ from pathlib import Path
 _FOLDER = Path(__file__).resolve().parent
 
 
-class UnknownModel(ValueError):
-    """Neither a directory nor the name of a model that is shipped."""
+class UnknownCheckpoint(ValueError):
+    """Neither a directory nor the name of a checkpoint that is shipped."""
 
 
-def shipped_models() -> dict[str, Path]:
-    """Directories of the shipped models, by name."""
+def shipped_checkpoints() -> dict[str, Path]:
+    """Directories of the shipped checkpoints, by name."""
     return {path.parent.name: path.parent for path in sorted(_FOLDER.glob("*/spec.json"))}
 
 
-def shipped_model(name: str) -> Path | None:
-    """Directory of a shipped model; None if there is none of that name."""
-    return shipped_models().get(name)
+def find_checkpoint(name_or_path: str | Path) -> Path:
+    """Directory of a checkpoint given by its path or by the name of a shipped one.
 
-
-def find_model(name_or_path: str | Path) -> Path:
-    """Directory of a model given by path or by the name of a shipped one.
+    Args:
+        name_or_path: For instance ``runs/ant/best`` or ``ant``.
 
     Raises:
-        UnknownModel: With the names there are.
+        UnknownCheckpoint: With the names there are.
     """
     path = Path(name_or_path)
     if path.is_dir():
         return path
-    models = shipped_models()
-    if str(name_or_path) in models:
-        return models[str(name_or_path)]
-    near = difflib.get_close_matches(str(name_or_path), models, n=1)
-    hint = f"did you mean '{near[0]}'?" if near else f"shipped are: {', '.join(models) or 'none'}"
-    raise UnknownModel(f"got the model '{name_or_path}', expected a directory or the name of a shipped model; {hint}")
+    shipped = shipped_checkpoints()
+    if str(name_or_path) in shipped:
+        return shipped[str(name_or_path)]
+    near = difflib.get_close_matches(str(name_or_path), shipped, n=1)
+    hint = f"did you mean '{near[0]}'?" if near else f"shipped are: {', '.join(shipped) or 'none'}"
+    raise UnknownCheckpoint(
+        f"got the model '{name_or_path}', expected a directory or the name of a shipped model; {hint}"
+    )

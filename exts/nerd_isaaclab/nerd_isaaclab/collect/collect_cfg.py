@@ -5,12 +5,18 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from dataclasses import dataclass, field
-from typing import Literal
+from pathlib import Path
+from typing import Annotated, Literal
 
-from .excitation import DEFAULT_SHARES
+import tyro
 
-Initial = Literal["wide", "task"]
+from .excitation import DEFAULT_SHARES, LEAN_KINDS, MANAGED_KINDS, check_shares
+from .robot_ranges import ranges_of
+
+Initial = Literal["auto", "wide", "task"]
 TeacherMode = Literal["continuous", "rewritten"]
 ContactChoice = Literal["none", "geometry", "sensor", "both"]
 GroundChoice = Literal["task", "random-planes"]
@@ -32,50 +38,72 @@ class CollectCfg:
     """Environments of each worker. 64 to 512 use a CPU's caches best."""
     seed: int = 0
     """Seed of everything that is drawn."""
-    shares: dict[str, float] = field(default_factory=lambda: dict(DEFAULT_SHARES))
-    """Share of trajectories by kind of excitation."""
-    initial: Initial = "wide"
-    """First states: drawn from wide ranges, or as the task resets its robot."""
-    ranges: dict[str, tuple[float, ...]] = field(default_factory=dict)
-    """Changes of the robot's wide ranges."""
+    shares: Annotated[dict[str, float], tyro.conf.Suppress] = field(default_factory=dict)
+    """Share of trajectories by kind of excitation, for instance ``{"held": 0.5, "policy": 0.5}``; the kinds are in
+    :mod:`nerd_isaaclab.collect.excitation`. Empty: a mixture of all but bang and policy, or with a policy the policy
+    alone."""
+    initial: Initial = "auto"
+    """First states: drawn from wide ranges, or as the task resets its robot. auto: task with managers, else wide."""
+    ranges: Annotated[dict[str, tuple[float, ...]], tyro.conf.Suppress] = field(default_factory=dict)
+    """Changes of the robot's wide ranges, for instance ``{"joint_vel": (3.0,), "root_height": (0.5, 1.0)}``."""
     teacher_mode: TeacherMode = "continuous"
-    """``continuous``: the solver runs on, keeping its friction history. ``rewritten``: its state is written back
-    before each physics step, which makes the next state a function of state and control alone."""
+    """continuous: the solver runs on and keeps its friction history. rewritten: its state is written back before each
+    physics step, which makes the next state a function of state and control alone; see docs/collecting.md."""
     visited: str | None = None
-    """Checkpoint of a model whose own roll-outs, from the first states that :attr:`initial` names, give the first
-    states of the trajectories."""
-    visited_hash: str = ""
-    """Hash of the model, so that a dataset is not continued with another one."""
+    """Model, a directory or the name of a shipped one, whose own roll-outs from those first states give the first
+    states instead: the solver then shows what should have happened where the model goes. For another round of
+    training."""
     visited_steps: int = 300
-    """Length of the model's roll-outs [control steps]; with managers the most, each batch draws its own."""
+    """Length of these roll-outs [control steps]; with managers the most, each batch draws its own."""
     managers: bool = False
-    """Whether the task runs with all its managers; otherwise only the robot is stepped."""
-    policy: str | None = None
-    """Policy file or log folder of a run, for the kind ``policy``."""
-    policy_hash: str = ""
-    """SHA-256 of the policy's weights, so that a dataset is not continued with another one."""
+    """Run the task with all its managers, resets and events included, instead of its robot alone. Slower."""
+    policy: str | Path | None = None
+    """Policy that acts, a file or the log folder of a run; implies managers."""
     policy_noise: float = 0.3
-    """Largest standard deviation of the noise on the policy's actions; each trajectory draws its own below it."""
+    """Largest standard deviation of the noise on its actions; each trajectory draws its own below."""
     contacts: ContactChoice = "none"
-    """Contacts to store with each step: by geometry, or by the solver with the forces on the bodies; ``both`` stores
-    those by geometry and the forces, and compares the two sources."""
+    """Contacts to store with each step: by geometry, or by the solver (sensor) with the forces on the bodies. both
+    stores geometry and forces and reports how well the two agree. none: they are computed when they are needed."""
     ground: GroundChoice = "task"
-    """The ground of the task, or a random plane for each trajectory."""
+    """The ground of the task, or for robots with a fixed base a random plane for each trajectory."""
     physics: str = "ovphysx"
     """Physics preset of the task that teaches."""
+    overrides: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
+    """Changes of the task's configuration, env.<field>=<value>."""
 
     def __post_init__(self):
-        if self.managers and self.teacher_mode == "rewritten":
+        managers = self.managers or self.policy is not None
+        for name in ("steps", "num_envs", "visited_steps"):
+            if getattr(self, name) < 1:
+                raise CollectError(f"got --{name.replace('_', '-')} {getattr(self, name)}, expected at least 1")
+        if not 0.0 <= self.policy_noise < math.inf:
+            raise CollectError(f"got --policy-noise {self.policy_noise}, expected a number >= 0")
+        if managers and self.teacher_mode == "rewritten":
             raise CollectError("--teacher-mode rewritten steps without managers: leave out --managers")
-        if self.managers and self.ground != "task":
+        if managers and self.ground != "task":
             raise CollectError("--ground random-planes steps without managers: leave out --managers")
-        if self.ground != "task" and self.initial != "wide":
+        if self.ground != "task" and self.initial == "task":
             raise CollectError("--ground random-planes needs --initial wide, so that nothing starts inside a plane")
-        if self.policy is not None and not self.managers:
-            raise CollectError("--policy needs --managers: a policy acts on the task's observations")
         if self.visited is not None and self.ground != "task":
             raise CollectError("--visited needs the ground of the task: leave out --ground")
-        if self.visited_steps < 1:
-            raise CollectError(f"got --visited-steps {self.visited_steps}, expected at least 1")
-        if "policy" in self.shares and self.policy is None:
+
+    def resolved(self) -> CollectCfg:
+        """The same with every default that depends on other fields written out, and with shares that sum up to one.
+
+        Raises:
+            ExcitationError: A share of a kind that does not exist, or of one that does not go with these settings.
+            InitialStateError: A range that does not exist, or a wrong number of numbers.
+        """
+        managers = self.managers or self.policy is not None
+        kinds = MANAGED_KINDS if managers else LEAN_KINDS
+        if self.shares:
+            shares = check_shares(self.shares, kinds)
+        elif self.policy is not None:
+            shares = {"policy": 1.0}
+        else:
+            shares = check_shares({kind: share for kind, share in DEFAULT_SHARES.items() if kind in kinds})
+        if "policy" in shares and self.policy is None:
             raise CollectError("got a share for the excitation 'policy', expected --policy PATH with it")
+        ranges_of("", self.ranges)
+        initial = self.initial if self.initial != "auto" else "task" if managers else "wide"
+        return dataclasses.replace(self, managers=managers, shares=shares, initial=initial)

@@ -3,8 +3,8 @@
 
 """Writes batches of trajectories of the solver to a shard.
 
-A batch hangs only on the seed, the shard and its own number. So a collection that was killed goes on where it stopped
-and ends with the same bytes as one that was not.
+A batch depends only on the seed, the shard and its own number. So a collection that was killed can be continued, and
+ends with the same bytes as one that was not.
 """
 
 from __future__ import annotations
@@ -15,27 +15,30 @@ import hashlib
 import importlib.metadata
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from nerd_core import __version__
-from nerd_core.contacts import ContactModel
+from nerd_core.contact.contacts import ContactModel
+from nerd_core.contact.grounds import Ground
 from nerd_core.data.layout import ShardMeta, Trajectories, host_name
 from nerd_core.data.shards import ShardWriter
-from nerd_core.grounds import Ground
-from nerd_core.guard import StateGuard
-from nerd_core.serialization import StructureError, from_plain, to_plain
+from nerd_core.files.atomic import write_json
+from nerd_core.files.provenance import file_digest
+from nerd_core.files.serialization import StructureError, from_plain, to_plain
+from nerd_core.robot.guard import StateGuard
 
 from ..physics.ground import GroundError, find_ground
+from ..policies.load import load_policy
+from ..recorders.contact_probe import ContactProbe
+from ..recorders.transitions import Transitions, to_trajectories
 from .collect_cfg import CollectCfg, CollectError
-from .contact_agreement import Agreement, compare, contacts_of_slots
-from .contact_probe import ContactProbe
+from .contact_agreement import compare, contacts_of_slots
 from .lean_rollouts import LeanRollouts
 from .managed_rollouts import ManagedRollouts
-from .transitions import Transitions, to_trajectories
+from .messages import CollectReport
 
 if TYPE_CHECKING:
     from ..envs.nerd_env import NerdDynamics
@@ -44,26 +47,6 @@ EMPTY_BATCHES = 5
 """Batches in a row without one usable trajectory after which a collection gives up."""
 
 _BACKENDS = {"ovphysx": "ovphysx", "physx": "isaacsim", "newton": "newton"}
-
-
-@dataclass
-class CollectReport:
-    """What a worker did, up to now, earlier runs of the same command included."""
-
-    batches: int = 0
-    """Batches recorded."""
-    transitions: int = 0
-    """Control steps recorded."""
-    trajectories: int = 0
-    """Trajectories recorded."""
-    dropped: dict[str, int] = field(default_factory=dict)
-    """Trajectories not recorded, by reason."""
-    kinds: dict[str, int] = field(default_factory=dict)
-    """Roll-outs by kind of excitation, those that were dropped included."""
-    agreement: Agreement = field(default_factory=Agreement)
-    """How contacts of the solver and of geometry agree, where both were asked for."""
-    warnings: tuple[str, ...] = ()
-    """What the user of the data should know."""
 
 
 class Collector:
@@ -79,6 +62,7 @@ class Collector:
             out: Folder of the dataset.
             shard: Number of the shard.
         """
+        cfg = cfg.resolved()
         self._env, self._cfg, self._shard = env, cfg, shard
         env.reset(seed=cfg.seed)
         self._spec = env.robot_spec
@@ -137,9 +121,7 @@ class Collector:
         self.report.batches = self._writer.batches
         self.report.transitions = self._writer.transitions
         self.report.trajectories = self._writer.trajectories
-        waiting = self._report_file.with_suffix(".part")
-        waiting.write_text(json.dumps(to_plain(self.report)) + "\n", encoding="utf-8")
-        waiting.replace(self._report_file)
+        write_json(self._report_file, to_plain(self.report))
 
     def _roll(self, number: int, attempt: int) -> Trajectories | None:
         """Plays a batch."""
@@ -165,7 +147,8 @@ class Collector:
                 self.report.agreement.add(compare(pairs, contacts, self._spec))
             else:
                 contacts = contacts_of_slots(pairs, contacts, self._spec)
-        return dataclasses.replace(transitions, contacts=contacts, body_force=force)
+        recorded = {**transitions.recorded, "contacts": contacts, "body_force": force}
+        return dataclasses.replace(transitions, recorded=recorded)
 
     def _meta(self) -> ShardMeta:
         cfg = self._cfg
@@ -182,9 +165,12 @@ class Collector:
             "contacts": cfg.contacts,
         }
         if cfg.visited is not None:
-            notes |= {"visited": cfg.visited_hash, "visited_steps": str(cfg.visited_steps)}
+            notes |= {
+                "visited": file_digest(Path(cfg.visited) / "manifest.json"),
+                "visited_steps": str(cfg.visited_steps),
+            }
         if cfg.policy is not None:
-            notes |= {"policy": cfg.policy_hash, "policy_noise": f"{cfg.policy_noise:g}"}
+            notes |= {"policy": load_policy(cfg.policy).digest(), "policy_noise": f"{cfg.policy_noise:g}"}
         source = {"none": "none", "sensor": "sensor"}.get(cfg.contacts, "geometry")
         return ShardMeta(
             task=cfg.task,
@@ -199,8 +185,8 @@ class Collector:
         )
 
     def _resume(self) -> CollectReport:
-        """The report of the run that is continued. What the shard itself tells is taken from there: a process that was
-        killed between writing a batch and the report has not counted what it dropped from that batch.
+        """The report of the run that is continued. Numbers that the shard itself holds are taken from there: a process
+        that was killed between writing a batch and the report has not counted what it dropped from that batch.
         """
         found = CollectReport()
         with contextlib.suppress(OSError, ValueError, StructureError):
@@ -220,6 +206,7 @@ def change_task(env_cfg: Any, cfg: CollectCfg) -> None:
     from ..recorders.transition_recorder import TransitionRecordersCfg
     from .random_planes import prepare_scene
 
+    cfg = cfg.resolved()
     env_cfg.seed = cfg.seed
     if cfg.managers:
         env_cfg.recorders = TransitionRecordersCfg()

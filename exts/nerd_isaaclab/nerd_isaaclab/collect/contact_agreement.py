@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from nerd_core.contacts import Contacts
-from nerd_core.spec import RobotSpec
+from nerd_core.contact.contacts import Contacts
+from nerd_core.robot.spec import RobotSpec
 
-from .contact_probe import ContactPairs
+from ..recorders.contact_probe import ContactPairs
 
 TOLERANCE = 5.0e-3
 """A contact and a slot are the same when they are nearer than this [m]."""

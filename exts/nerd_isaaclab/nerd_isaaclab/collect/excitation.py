@@ -15,22 +15,10 @@ from dataclasses import dataclass
 
 import torch
 
-from nerd_core.spec import RobotSpec
-
-SIGNALS = ("random", "held", "bang", "ou", "spline", "zero")
-"""``random``: drawn anew each step (as published). ``held``: drawn, then held for a while. ``bang``: held at one end
-of the range or the other, as trained policies like it. ``ou``: an Ornstein-Uhlenbeck process. ``spline``: smooth
-curves through drawn points. ``zero``: no effort; targets in the middle."""
-
-LEAN_KINDS = (*SIGNALS, "pd")
-"""Kinds without managers. ``pd``: efforts of a proportional-derivative law towards drawn joint positions, for joints
-under effort control."""
-
-MANAGED_KINDS = (*SIGNALS, "policy")
-"""Kinds with managers, for actions instead of controls. ``policy``: a trained policy, with noise."""
+from nerd_core.robot.spec import RobotSpec
 
 DEFAULT_SHARES: dict[str, float] = {"random": 0.3, "held": 0.2, "ou": 0.2, "spline": 0.1, "pd": 0.1, "zero": 0.1}
-"""What each kind gets by default."""
+"""Default share of each kind."""
 
 HOLD_STEPS = (2, 20)
 """Shortest and longest hold, and distance of a spline's points [control steps]."""
@@ -62,6 +50,69 @@ class ControlRange:
     def reach(self) -> torch.Tensor:
         """Half the length of the range, shape (C,)."""
         return 0.5 * (self.high - self.low)
+
+
+def _random(count: int, steps: int, dim: int, generator: torch.Generator) -> torch.Tensor:
+    return torch.rand(count, steps, dim, generator=generator) * 2.0 - 1.0
+
+
+def _held(count: int, steps: int, dim: int, generator: torch.Generator) -> torch.Tensor:
+    """Values that are held for a drawn time, each channel for itself."""
+    low, high = HOLD_STEPS
+    holds = torch.randint(low, high + 1, (count, 1, 1), generator=generator).float()
+    changes = torch.rand(count, steps, dim, generator=generator) < 1.0 / holds
+    changes[:, 0] = True
+    number = changes.long().cumsum(1) - 1
+    return _random(count, steps, dim, generator).gather(1, number)
+
+
+def _bang(count: int, steps: int, dim: int, generator: torch.Generator) -> torch.Tensor:
+    """As held, but at one end of the range or the other."""
+    held = _held(count, steps, dim, generator)
+    return torch.where(held < 0.0, -1.0, 1.0)
+
+
+def draw_ou(count: int, steps: int, dim: int, generator: torch.Generator) -> torch.Tensor:
+    """Ornstein-Uhlenbeck process with a standard deviation of a half, cut off at the range."""
+    low, high = OU_STEPS
+    time = low * (high / low) ** torch.rand(count, 1, generator=generator)
+    keep = torch.exp(-1.0 / time)
+    noise = torch.randn(count, steps, dim, generator=generator) * 0.5
+    value, values = noise[:, 0], [noise[:, 0]]
+    for step in range(1, steps):
+        value = keep * value + (1.0 - keep**2).sqrt() * noise[:, step]
+        values.append(value)
+    return torch.stack(values, 1).clamp(-1.0, 1.0)
+
+
+def _spline(count: int, steps: int, dim: int, generator: torch.Generator) -> torch.Tensor:
+    """Catmull-Rom curves through drawn points."""
+    low, high = HOLD_STEPS
+    spacing = torch.randint(low, high + 1, (count, 1), generator=generator)
+    points = _random(count, math.ceil(steps / low) + 4, dim, generator)
+    time = torch.arange(steps)[None] / spacing
+    first = time.floor().long()
+    t = (time - first)[..., None]
+    p0, p1, p2, p3 = (points.gather(1, (first + i)[..., None].expand(-1, -1, dim)) for i in range(4))
+    curve = p1 + 0.5 * t * (p2 - p0 + t * (2 * p0 - 5 * p1 + 4 * p2 - p3 + t * (3 * (p1 - p2) + p3 - p0)))
+    return curve.clamp(-1.0, 1.0)
+
+
+def _zero(count: int, steps: int, dim: int, generator: torch.Generator) -> torch.Tensor:
+    return torch.zeros(count, steps, dim)
+
+
+SIGNALS = {"random": _random, "held": _held, "bang": _bang, "ou": draw_ou, "spline": _spline, "zero": _zero}
+"""``random``: drawn anew each step (as published). ``held``: drawn, then held for a while. ``bang``: held at one end
+of the range or the other, as trained policies like it. ``ou``: an Ornstein-Uhlenbeck process. ``spline``: smooth
+curves through drawn points. ``zero``: no effort; targets in the middle."""
+
+LEAN_KINDS = (*SIGNALS, "pd")
+"""Kinds without managers. ``pd``: efforts of a proportional-derivative law towards drawn joint positions, for joints
+under effort control."""
+
+MANAGED_KINDS = (*SIGNALS, "policy")
+"""Kinds with managers, for actions instead of controls. ``policy``: a trained policy, with noise."""
 
 
 def check_shares(shares: Mapping[str, float], kinds: tuple[str, ...] = LEAN_KINDS) -> dict[str, float]:
@@ -105,8 +156,8 @@ def draw_signals(
     unit = torch.zeros(count, steps, dim)
     for i, kind in enumerate(names):
         rows = (pick == i).nonzero().squeeze(-1)
-        if len(rows) and kind in _DRAWS:
-            unit[rows] = _DRAWS[kind](len(rows), steps, dim, generator)
+        if len(rows) and kind in SIGNALS:
+            unit[rows] = SIGNALS[kind](len(rows), steps, dim, generator)
     amplitude = AMPLITUDES[0] + (AMPLITUDES[1] - AMPLITUDES[0]) * torch.rand(count, 1, 1, generator=generator)
     kinds = [names[i] for i in pick.tolist()]
     whole = torch.tensor([kind in ("random", "bang") for kind in kinds]).view(-1, 1, 1)
@@ -162,7 +213,7 @@ def _without_pd(spec: RobotSpec, shares: dict[str, float]) -> dict[str, float]:
 
 
 class _PdLaw:
-    """Efforts towards drawn joint positions, which change now and then."""
+    """Efforts towards drawn joint positions, which are held for a while and then change."""
 
     def __init__(self, spec: RobotSpec, limits: ControlRange, rows: list[bool], steps: int, generator: torch.Generator):
         device = limits.low.device
@@ -194,52 +245,3 @@ class _PdLaw:
         control = control.clone()
         control[:, self._columns] = torch.where(self._rows, effort, control[:, self._columns])
         return control
-
-
-def _random(count: int, steps: int, dim: int, generator: torch.Generator) -> torch.Tensor:
-    return torch.rand(count, steps, dim, generator=generator) * 2.0 - 1.0
-
-
-def _held(count: int, steps: int, dim: int, generator: torch.Generator) -> torch.Tensor:
-    """Values that are held for a drawn time, each channel for itself."""
-    low, high = HOLD_STEPS
-    holds = torch.randint(low, high + 1, (count, 1, 1), generator=generator).float()
-    changes = torch.rand(count, steps, dim, generator=generator) < 1.0 / holds
-    changes[:, 0] = True
-    number = changes.long().cumsum(1) - 1
-    return _random(count, steps, dim, generator).gather(1, number)
-
-
-def _bang(count: int, steps: int, dim: int, generator: torch.Generator) -> torch.Tensor:
-    """As held, but at one end of the range or the other."""
-    held = _held(count, steps, dim, generator)
-    return torch.where(held < 0.0, -1.0, 1.0)
-
-
-def draw_ou(count: int, steps: int, dim: int, generator: torch.Generator) -> torch.Tensor:
-    """Ornstein-Uhlenbeck process with a standard deviation of a half, cut off at the range."""
-    low, high = OU_STEPS
-    time = low * (high / low) ** torch.rand(count, 1, generator=generator)
-    keep = torch.exp(-1.0 / time)
-    noise = torch.randn(count, steps, dim, generator=generator) * 0.5
-    value, values = noise[:, 0], [noise[:, 0]]
-    for step in range(1, steps):
-        value = keep * value + (1.0 - keep**2).sqrt() * noise[:, step]
-        values.append(value)
-    return torch.stack(values, 1).clamp(-1.0, 1.0)
-
-
-def _spline(count: int, steps: int, dim: int, generator: torch.Generator) -> torch.Tensor:
-    """Catmull-Rom curves through drawn points."""
-    low, high = HOLD_STEPS
-    spacing = torch.randint(low, high + 1, (count, 1), generator=generator)
-    points = _random(count, math.ceil(steps / low) + 4, dim, generator)
-    time = torch.arange(steps)[None] / spacing
-    first = time.floor().long()
-    t = (time - first)[..., None]
-    p0, p1, p2, p3 = (points.gather(1, (first + i)[..., None].expand(-1, -1, dim)) for i in range(4))
-    curve = p1 + 0.5 * t * (p2 - p0 + t * (2 * p0 - 5 * p1 + 4 * p2 - p3 + t * (3 * (p1 - p2) + p3 - p0)))
-    return curve.clamp(-1.0, 1.0)
-
-
-_DRAWS = {"random": _random, "held": _held, "bang": _bang, "ou": draw_ou, "spline": _spline}

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import torch
 
-from nerd_core.contacts import ContactModel
-from nerd_core.frames import quat_from_rotvec, quat_mul, quat_rotate
-from nerd_core.grounds import Ground
-from nerd_core.spec import RobotSpec
-from nerd_core.stops import Stops
+from nerd_core.contact.contacts import ContactModel
+from nerd_core.contact.grounds import Ground
+from nerd_core.robot.frames import quat_from_rotvec, quat_mul, quat_rotate
+from nerd_core.robot.spec import RobotSpec
+from nerd_core.robot.stops import Stops
 
 CLEARANCE = 1.0e-3
 """Smallest gap between the robot and the ground at the start [m]."""
@@ -51,8 +51,8 @@ class InitialStateCfg:
     slide_vel: float = 5.0
     """Largest velocity of a sliding joint [m/s]."""
     at_stops: float = 0.0
-    """Share of the joints with stops that start just before one of them, within :func:`nerd_core.stops.stop_band`.
-    Else a joint meets its stops in a few steps of a hundred."""
+    """Share of the joints with stops that start just before one of them, within
+    :func:`nerd_core.robot.stops.stop_band`. Else a joint meets its stops in a few steps of a hundred."""
 
 
 def draw_initial_states(

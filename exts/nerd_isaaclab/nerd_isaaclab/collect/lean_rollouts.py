@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from nerd_core.grounds import Ground
+from nerd_core.contact.grounds import Ground
 
 from ..physics.robot_description import control_range
+from ..recorders.contact_probe import ContactProbe
+from ..recorders.transitions import Transitions, planes_of
 from .collect_cfg import CollectCfg
-from .contact_probe import ContactProbe
 from .excitation import ControlRange, Excitation
 from .initial_states import draw_initial_states
 from .lean_scene import LeanScene
 from .random_planes import RandomPlanes
 from .robot_ranges import ranges_of
-from .transitions import Transitions, planes_of
 from .visited_states import VisitedStates
 
 if TYPE_CHECKING:
@@ -69,7 +69,8 @@ class LeanRollouts:
             states.append(self._scene.step(controls[-1]).clone())
         state, control = torch.stack(states, 1).cpu(), torch.stack(controls, 1).cpu()
         begins = torch.zeros(count, steps, dtype=torch.bool)
-        transitions = Transitions(state[:, :-1], control, state[:, 1:], begins, planes_of(ground, count))
+        recorded = {"ground": planes_of(ground, count)}
+        transitions = Transitions(state[:, :-1], control, state[:, 1:], begins, recorded)
         return transitions, ground
 
     def _begin(self, seed: int, generator: torch.Generator) -> Ground | None:

@@ -17,7 +17,7 @@ from ..physics.robot_state import RobotState
 
 if TYPE_CHECKING:
     from ..envs.nerd_env import NerdDynamics
-    from .contact_probe import ContactProbe
+    from ..recorders.contact_probe import ContactProbe
 
 
 class LeanScene:

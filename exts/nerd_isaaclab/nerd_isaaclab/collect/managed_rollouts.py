@@ -3,28 +3,28 @@
 
 """Batches of trajectories of a task with all its managers, under drawn actions or a policy with noise.
 
-Where a model is to be visited, an episode first runs in the model for a drawn while, and the solver takes over where it
-is then: a policy that was trained in a model goes where the model is wrong in its favour, and does not get there in the
-solver.
+With a visited model, an episode first runs in the model for a drawn number of steps, and the solver goes on from there:
+a policy that was trained in a model reaches states where the model is wrong in its favour, and which it does not reach
+in the solver.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 
-from nerd_core.grounds import Ground
+from nerd_core.contact.grounds import Ground
 
+from ..policies.load import load_policy
+from ..recorders.contact_probe import ContactProbe
 from ..recorders.transition_recorder import find_recorder
+from ..recorders.transitions import Transitions
 from .collect_cfg import CollectCfg, CollectError
-from .contact_probe import ContactProbe
 from .excitation import draw_ou, draw_signals
 from .initial_states import draw_initial_states
 from .lean_scene import LeanScene
 from .robot_ranges import ranges_of
-from .transitions import Transitions
 
 if TYPE_CHECKING:
     from ..envs.nerd_env import NerdDynamics
@@ -48,9 +48,7 @@ class ManagedRollouts:
         self._probe = probe
         self._policy = None
         if cfg.policy is not None:
-            from ..programs.score import load_policy
-
-            self._policy = load_policy(Path(cfg.policy)).to(env.device)
+            self._policy = load_policy(cfg.policy).to(env.device)
             got = env.observation_manager.group_obs_dim["policy"][0]
             if self._policy.obs_dim != got:
                 raise CollectError(f"the policy takes {self._policy.obs_dim} observations, the task gives {got}")
@@ -80,7 +78,9 @@ class ManagedRollouts:
         noise = draw_ou(*size, generator) * scale
         follows = torch.tensor([kind == "policy" for kind in self.kinds], device=env.device)[:, None]
         actions, noise = actions.to(env.device), noise.to(env.device)
-        env.common_step_counter = number * (steps + most)  # curricula hang on it; so a batch hangs on its number alone
+        env.common_step_counter = number * (
+            steps + most
+        )  # curricula depend on it; so a batch depends on its number alone
         observation, _ = env.reset(seed=seed % 2**31)
         if self._cfg.initial == "wide":
             ranges = ranges_of(env.robot_spec.name, self._cfg.ranges)

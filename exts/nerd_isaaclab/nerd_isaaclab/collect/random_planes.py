@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from nerd_core.contacts import ContactModel
-from nerd_core.grounds import PlaneGround
-from nerd_core.spec import RobotSpec
+from nerd_core.contact.contacts import ContactModel
+from nerd_core.contact.grounds import PlaneGround
+from nerd_core.robot.spec import RobotSpec
 
 from ..physics.robot_state import RobotState
 from .collect_cfg import CollectError

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Ranges of first states that suit the robots of this package, by the name of its file."""
+"""Ranges of first states that suit a robot: those of its record, and what the user changes."""
 
 from __future__ import annotations
 
@@ -9,36 +9,28 @@ import dataclasses
 import math
 from collections.abc import Mapping
 
+from ..robots.registry import robot_of_spec
 from .initial_states import InitialStateCfg, InitialStateError
 
-PRESETS: dict[str, InitialStateCfg] = {
-    # published: x 3.5 m, any angle, both velocities 10
-    "cartpole": InitialStateCfg(slide=3.5, joint_vel=10.0, slide_vel=10.0),
-    # published: any angles, 2 pi rad/s at the first hinge and 4 pi rad/s at the second; at that speed the tip moves
-    # 0.3 m in a physics step and sinks deep into a plane before the solver notices
-    "double_pendulum": InitialStateCfg(joint_vel=math.pi),
-    # published: any angles, pi rad/s; here within the limits of the joints, which the published robot has not
-    "franka_panda": InitialStateCfg(joint_vel=math.pi),
-    # published: 0.65 to 1 m, tilted by 30 degrees, slow; here faster, lower and more tilted, since robots fall
-    "anymal_c": InitialStateCfg(
-        root_height=(0.4, 1.0), root_tilt=math.pi / 4, root_ang_vel=2.0, joint_pos_share=0.15, joint_vel=math.pi
-    ),
-}
-"""Robots with ranges of their own. The defaults of :class:`InitialStateCfg` are those of the Ant."""
 
-
-def ranges_of(robot: str, changes: Mapping[str, tuple[float, ...]]) -> InitialStateCfg:
+def ranges_of(spec_name: str, changes: Mapping[str, tuple[float, ...]]) -> InitialStateCfg:
     """Ranges for a robot.
 
     Args:
-        robot: Name of the robot.
-        changes: What to change in its preset: one number, or two for a range.
+        spec_name: Name of the robot in its specification. One that nobody registered has the defaults.
+        changes: What to change: one number, or two for a range.
 
     Raises:
         InitialStateError: A range that does not exist, or a wrong number of numbers.
     """
-    preset = PRESETS.get(robot, InitialStateCfg())
-    known = {item.name: getattr(preset, item.name) for item in dataclasses.fields(preset)}
+    defaults = InitialStateCfg()
+    known = {item.name: getattr(defaults, item.name) for item in dataclasses.fields(defaults)}
+    record = robot_of_spec(spec_name)
+    if record is not None:
+        if unknown := set(record.first_states) - set(known):
+            expected = ", ".join(known)
+            raise InitialStateError(f"the robot '{record.name}' has the ranges {unknown}, expected some of {expected}")
+        defaults = dataclasses.replace(defaults, **record.first_states)  # type: ignore[arg-type]
     values: dict[str, float | tuple[float, float]] = {}
     for name, numbers in changes.items():
         if name not in known:
@@ -53,4 +45,4 @@ def ranges_of(robot: str, changes: Mapping[str, tuple[float, ...]]) -> InitialSt
                 + ("LOW <= HIGH" if is_pair else "a number >= 0")
             )
         values[name] = (numbers[0], numbers[1]) if is_pair else numbers[0]
-    return dataclasses.replace(preset, **values)  # type: ignore[arg-type]
+    return dataclasses.replace(defaults, **values)  # type: ignore[arg-type]

@@ -1,11 +1,11 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""First states that a model itself reaches, so that the solver can say what it should have done there.
+"""First states that a model itself reaches, so that the data hold the solver's answer there.
 
-A model rolled out for long leaves the states that it was trained on by a little: a robot at rest leans a millimetre
-deeper into the ground, and what the model makes of that is a guess. Data from such states correct the guess, as in
-imitation learning with an expert who is asked about the learner's states (DAgger, Ross et al. 2011).
+A model rolled out for long leaves the states that it was trained on by a little: a robot at rest is a millimetre deeper
+in the ground, where the model has never been trained. Data from such states correct it, as in imitation learning with
+an expert who labels the learner's states (DAgger, Ross et al. 2011).
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from collections.abc import Mapping
 import torch
 
 from nerd_core import checkpoint
-from nerd_core.grounds import Ground
-from nerd_core.guard import StateGuard
-from nerd_core.spec import RobotSpec
+from nerd_core.contact.grounds import Ground
+from nerd_core.dynamics import rollout_states
+from nerd_core.robot.guard import StateGuard
+from nerd_core.robot.spec import RobotSpec
 
 from .excitation import ControlRange, Excitation
 
@@ -64,13 +65,11 @@ class VisitedStates:
         state = first[:count]
         excitation = Excitation(self._spec, self._limits, self._shares, count, self._steps, generator)
         cache = self._predictor.init_cache(count)
-        envs, states = torch.arange(count), []
-        for step in range(self._steps):
-            contacts = self._predictor.contacts(state, self._ground, envs)
-            prediction = self._predictor.step(state, excitation.control(step, state), contacts, cache)
-            state = self._predictor.next_state(state, prediction)
-            states.append(state)
-        path = torch.stack(states)
+        envs = torch.arange(count)
+        states = rollout_states(
+            self._predictor, state, excitation.control, self._steps, self._ground, env_ids=envs, cache=cache
+        )
+        path = torch.stack(list(states))
         times = torch.randint(0, self._steps, (TIMES, count), generator=generator)
         drawn = path[times, envs].flatten(0, 1)[: len(first)]
         return torch.where(self._guard(drawn).unsqueeze(-1), drawn, first)

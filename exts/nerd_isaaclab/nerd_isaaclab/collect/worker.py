@@ -1,59 +1,57 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""One worker of ``nerd generate``: a process with an engine of its own that fills one shard.
+"""One worker of a collection: a process with an engine of its own that fills one shard.
 
-Told what to do by a JSON object on standard input; says how far it is in JSON lines on standard output. All else that
-the engine and Isaac Lab print goes to standard error.
+:func:`nerd_isaaclab.collect.run.collect` starts it; :mod:`nerd_isaaclab.launch.engine_process` says how they talk.
 """
 
 from __future__ import annotations
 
 import difflib
-import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
 
-from nerd_core.serialization import from_plain, to_plain
+from nerd_core.files.serialization import from_plain, to_plain
+
+from ..launch.engine_process import Report, serve
 
 
-def main() -> int:
-    """Collects one shard. Returns the exit code."""
-    order = json.load(sys.stdin)
-    says = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # the engine writes to the descriptor, not to sys.stdout
+def work(plain: dict[str, Any], report: Report) -> dict[str, Any]:
+    """Collects one shard.
 
+    Args:
+        plain: The :class:`~nerd_isaaclab.collect.messages.Order` as plain values.
+        report: Takes each :class:`~nerd_isaaclab.collect.messages.CollectReport` as plain values.
+
+    Returns:
+        The last report.
+    """
     import gymnasium
     from isaaclab_tasks.utils.parse_cfg import parse_env_cfg
 
-    import nerd_isaaclab.tasks  # noqa: F401  (cures, assets and registrations, before other imports of Isaac Lab)
+    import nerd_isaaclab.tasks  # noqa: F401  (workarounds, assets and registrations, before other imports of Isaac Lab)
 
-    from .collect_cfg import CollectCfg
     from .collector import Collector, change_task
+    from .messages import Order
 
-    cfg = from_plain(CollectCfg, order["cfg"])
-    overrides = [f"physics={cfg.physics}", "env.nerd.mode=physx", *order["overrides"]]
+    order = from_plain(Order, plain)
+    cfg = order.cfg
+    overrides = [f"physics={cfg.physics}", "env.nerd.mode=physx", *cfg.overrides]
     env: Any = None
     try:
-        if order["overrides"]:
-            check_overrides(parse_env_cfg(cfg.task, overrides=overrides[:2]), order["overrides"])
-        env_cfg = parse_env_cfg(cfg.task, device=order["device"], num_envs=cfg.num_envs, overrides=overrides)
+        if cfg.overrides:
+            check_overrides(parse_env_cfg(cfg.task, overrides=overrides[:2]), list(cfg.overrides))
+        env_cfg = parse_env_cfg(cfg.task, device=order.device, num_envs=cfg.num_envs, overrides=overrides)
         change_task(env_cfg, cfg)
         env = gymnasium.make(cfg.task, cfg=env_cfg).unwrapped
-        collector = Collector(env, cfg, Path(order["out"]), order["shard"])
-        says.write(json.dumps({"progress": to_plain(collector.report)}) + "\n")
-        collector.run(order["transitions"], lambda report: _say(says, report))
-    except (ValueError, OSError) as error:
-        says.write(json.dumps({"error": str(error)}) + "\n")
-        return 2
-    except KeyboardInterrupt:
-        return 130
+        collector = Collector(env, cfg, Path(order.out), order.shard)
+        report(to_plain(collector.report))
+        return to_plain(collector.run(order.transitions, lambda done: report(to_plain(done))))
     finally:
         if env is not None:
             env.close()
-    return 0
 
 
 def check_overrides(env_cfg: Any, overrides: list[str]) -> None:
@@ -80,9 +78,5 @@ def check_overrides(env_cfg: Any, overrides: list[str]) -> None:
             raise ValueError(f"got the override '{word}', expected env.<field>=<value>")
 
 
-def _say(stream, report) -> None:
-    stream.write(json.dumps({"progress": to_plain(report)}) + "\n")
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(serve(work))

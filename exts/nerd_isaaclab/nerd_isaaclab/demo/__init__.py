@@ -1,18 +1,17 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""``nerd demo`` and ``nerd reproduce``: the whole story of a model, in phases that can be interrupted, and its report.
+"""``nerd demo`` and ``nerd reproduce``: a recipe is run in phases that can be interrupted, and ends in a report.
 
-==============  =====================================================================================
-module          holds
-==============  =====================================================================================
-``recipes``     what is collected, trained and measured for each robot: one table
-``phases``      running phases in order, with results that survive an interruption
-``commands``    running the project's own commands, with progress, logs and ctrl-C passed on
-``story``       the phases of a recipe, as commands
-``motion``      body poses of true and predicted motion for the report's animation
-``results``     the numbers of all phases in one place
-``report``      the page, from these numbers
-``card``        the model card, from these numbers
-==============  =====================================================================================
+A *recipe* (:mod:`.recipe`, data in ``recipe_<robot>.py``) says what is collected, trained and measured for a robot.
+:mod:`.plan` makes *phases* of it: each runs one command of the project (:mod:`.arguments`, :mod:`.commands`) and keeps
+its result in a folder (:mod:`.phases`). :mod:`.results` gathers all numbers, from which :mod:`.report` writes the page
+with its :mod:`.charts` and :mod:`.card` the model card; :mod:`.motion` computes the poses that the page animates.
+
+.. code-block:: python
+
+    from nerd_isaaclab.demo.recipes import REPRODUCE
+    from nerd_isaaclab.demo.run import run
+
+    print(run(REPRODUCE["cartpole"], Path("runs/again"), command="by hand").page)
 """

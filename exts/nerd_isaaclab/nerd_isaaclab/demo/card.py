@@ -1,7 +1,7 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""The card of a shipped model: what made it, what it reaches, where it ends. Written from measured results alone."""
+"""The card of a shipped model: how it was made, its errors, and its limits. Written from measured results alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from nerd_core import checkpoint
-from nerd_core.safe_files import replace_directory
+from nerd_core.files.atomic import replace_directory
 
 from .report import QUANTITIES
 
@@ -130,7 +130,7 @@ def _limits(results: Mapping[str, Any]) -> list[str]:
     recipe = results["recipe"]
     limits = [
         "One robot, one control step, the gravity and the ground of its specification; another robot is refused.",
-        "States far outside the recorded ones are guesses; the guard of the specification only catches the absurd.",
+        "Far from the recorded states its motion can be wrong; the guard stops only values that are impossible.",
         "A reward that agrees in both modes does not prove that the motion does: read the open-loop errors beside it.",
     ]
     for taught in [item for stage in recipe["stages"] for item in stage["collections"]]:

@@ -1,19 +1,26 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Line charts as SVG text, drawn in the colours of the page: they need no script and follow its colour scheme."""
+"""Line charts for the report: drawn by Matplotlib, then written into the page as SVG in the colours of the page.
+
+Colours become the page's CSS variables, so that a chart follows the light and the dark scheme. Texts stay texts in the
+page's font. A legend is HTML, which wraps on a narrow page.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from xml.etree import ElementTree
 
-WIDTH, HEIGHT = 460, 310
-LEFT, RIGHT, TOP, BOTTOM = 68, 14, 14, 44
-POINTS = 160
-"""Points of a line at most: more cannot be seen."""
+WIDTH, HEIGHT = 320, 215
+"""Size of a chart [1/72 inch]; the page scales it to the width that it has."""
+
+COLORS = ("BLUE", "ORANGE", "GREEN")
+"""Colours by number, named as in :mod:`nerd_core.files.figures`; in the page they are ``--c0``, ``--c1``, ``--c2``."""
 
 
 @dataclass(frozen=True)
@@ -21,11 +28,11 @@ class Line:
     """One curve."""
 
     name: str
-    """Name in the legend; empty: not in the legend."""
+    """Name in the legend, also shown when pointed at; empty: not in the legend."""
     x: Sequence[float]
     """Horizontal values."""
-    y: Sequence[float]
-    """Vertical values. Those that are not finite, or on a logarithmic axis not positive, are left out."""
+    y: Sequence[float | None]
+    """Vertical values. The curve has a gap where one is not finite, or on a logarithmic axis not positive."""
     color: int = 0
     """Number of the colour."""
     dashed: bool = False
@@ -47,9 +54,9 @@ class Mark:
 
 
 def chart(
-    title: str, lines: Sequence[Line], x_label: str, y_label: str, marks: Sequence[Mark] = (), log: bool = False
+    title: str, lines: Sequence[Line], x_label: str, y_label: str, marks: Sequence[Mark] = (), log: str = ""
 ) -> str:
-    """A chart.
+    """A chart as HTML. The group of each curve has the class ``line-<number>``, that of each mark ``mark-<number>``.
 
     Args:
         title: What it shows, for those who cannot see it.
@@ -57,94 +64,84 @@ def chart(
         x_label: Name and unit of the horizontal axis.
         y_label: Name and unit of the vertical axis.
         marks: Figures to compare with.
-        log: Whether the vertical axis is logarithmic.
+        log: Which axes are logarithmic: ``""``, ``"x"``, ``"y"`` or ``"xy"``.
     """
-    kept = [(line, _points(line, log)) for line in lines]
-    x_values = [x for _, points in kept for x, _ in points] + [mark.x for mark in marks]
-    y_values = [y for _, points in kept for _, y in points] + [mark.y for mark in marks]
-    if not x_values:
+    from nerd_core.files import figures
+
+    curves = [(line.x, [_drawable(value, "y" in log) for value in line.y]) for line in lines]
+    if not marks and all(math.isnan(value) for _, values in curves for value in values):
         return "<p>No finite values to draw.</p>"
-    x_low, x_high = min(0.0, *x_values), max(*x_values, 1e-9)
-    y_low, y_high, y_ticks = _log_axis(y_values) if log else _linear_axis(min(y_values), max(y_values))
+    colors = [getattr(figures, name) for name in COLORS]
+    with figures.new_figure(WIDTH / 72, HEIGHT / 72) as (figure, (axes,)):
+        axes.grid(visible=False, axis="x")
+        axes.spines["left"].set_visible(False)
+        axes.margins(x=0.0)
+        axes.set(xlabel=x_label, ylabel=y_label)
+        figures.log_scale(axes, *log)
+        for number, (line, (x, y)) in enumerate(zip(lines, curves, strict=True)):
+            style = (0, (3.5, 2.5)) if line.dashed else "-"
+            axes.plot(x, y, color=colors[line.color], linestyle=style, gid=f"line-{number}", clip_on=False)
+        for number, mark in enumerate(marks):
+            face = {"markerfacecolor": "white", "markersize": 6.0, "markeredgewidth": 1.5}
+            color = colors[mark.color]
+            axes.plot([mark.x], [mark.y], "D", color=color, gid=f"mark-{number}", clip_on=False, zorder=3, **face)
+        if "x" not in log:
+            axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
+        drawn = ElementTree.fromstring(figures.svg_text(figure))
+    variables = {color: f"var(--c{number})" for number, color in enumerate(colors)}
+    variables |= {figures.INK: "var(--soft)", figures.FAINT: "var(--soft)", figures.GRID: "var(--line)"}
+    variables["#ffffff"] = "var(--card)"
+    said = {f"line-{number}": line.name for number, line in enumerate(lines)}
+    said |= {f"mark-{number}": mark.name for number, mark in enumerate(marks)}
+    return _for_page(drawn, title, variables, said) + _legend(lines, bool(marks))
 
-    def place(x: float, y: float) -> tuple[float, float]:
-        share = (math.log(y / y_low) / math.log(y_high / y_low)) if log else (y - y_low) / (y_high - y_low)
-        across = LEFT + (x - x_low) / (x_high - x_low) * (WIDTH - LEFT - RIGHT)
-        return across, HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
 
-    parts = [f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">']
-    for tick in y_ticks:
-        _, height = place(x_low, tick)
-        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{height:.1f}" y2="{height:.1f}"/>')
-        parts.append(f'<text x="{LEFT - 7}" y="{height + 4:.1f}" text-anchor="end">{_tick(tick)}</text>')
-    for tick in _linear_axis(x_low, x_high)[2]:
-        if x_low <= tick <= x_high:
-            across, _ = place(tick, y_low)
-            parts.append(f'<text x="{across:.1f}" y="{HEIGHT - BOTTOM + 17}" text-anchor="middle">{_tick(tick)}</text>')
-    base = HEIGHT - BOTTOM
-    parts.append(f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{base}" y2="{base}"/>')
-    middle = (LEFT + WIDTH - RIGHT) / 2
-    parts.append(f'<text x="{middle}" y="{HEIGHT - 7}" text-anchor="middle">{escape(x_label)}</text>')
-    at = (TOP + base) / 2
-    parts.append(f'<text transform="rotate(-90 12 {at})" x="12" y="{at}" text-anchor="middle">{escape(y_label)}</text>')
-    for line, points in kept:
-        if points:
-            path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point) for point in points))
-            dash = ' stroke-dasharray="5 4"' if line.dashed else ""
-            parts.append(f'<polyline class="line c{line.color}" points="{path}"{dash}/>')
-    for mark in marks:
-        x, y = place(mark.x, mark.y)
-        parts.append(
-            f'<path class="mark c{mark.color}" d="M{x:.1f} {y - 6:.1f}l6 6l-6 6l-6 -6z">'
-            f"<title>{escape(mark.name)}</title></path>"
-        )
-    return "".join(parts) + "</svg>" + _legend(lines, bool(marks))
+def _drawable(value: float | None, log: bool) -> float:
+    """The value, or NaN, which leaves a gap."""
+    return math.nan if value is None or not math.isfinite(value) or (log and value <= 0) else value
+
+
+def _for_page(root: ElementTree.Element, title: str, variables: Mapping[str, str], said: Mapping[str, str]) -> str:
+    """A drawing of Matplotlib as an element of a page.
+
+    What would reach beyond the drawing goes: its style sheet would hold for the whole page, and identifiers, which
+    several charts share, become classes.
+
+    Args:
+        root: The drawing. It is changed.
+        title: What it shows.
+        variables: Variable of the page for each colour.
+        said: Text to show when pointed at, by the identifier of a group.
+    """
+    for parent in reversed(list(root.iter())):  # children before parents, which may be empty then
+        for child in list(parent):
+            kind = child.tag.rpartition("}")[2]
+            if kind in ("metadata", "style", "clipPath") or (kind in ("g", "defs") and len(child) == 0):
+                parent.remove(child)
+    for element in root.iter():
+        element.tag = element.tag.rpartition("}")[2]
+        plain = {name.replace("{http://www.w3.org/1999/xlink}", "xlink:"): value for name, value in element.items()}
+        plain.pop("clip-path", None)
+        if element.tag == "g" and "id" in plain:
+            plain["class"] = plain.pop("id")
+            if said.get(plain["class"]):
+                ElementTree.SubElement(element, "title").text = said[plain["class"]]
+        if "style" in plain:
+            style = re.sub(r"font-family:[^;]*;\s*", "", plain["style"])
+            plain["style"] = re.sub(r"#[0-9a-f]{6}", lambda color: variables[color[0]], style)
+        element.attrib.clear()
+        element.attrib.update(plain)
+    root.attrib.clear()
+    root.attrib.update({"class": "chart", "viewBox": f"0 0 {WIDTH} {HEIGHT}", "role": "img", "aria-label": title})
+    return re.sub(r"\s+", " ", ElementTree.tostring(root, encoding="unicode", short_empty_elements=False))
 
 
 def _legend(lines: Sequence[Line], has_marks: bool) -> str:
     items = {(line.name, line.color, line.dashed) for line in lines if line.name}
     keys = [
         f'<span class="key"><i class="swatch c{color}{" dashed" if dashed else ""}"></i>{escape(name)}</span>'
-        for name, color, dashed in sorted(items, key=lambda item: (item[1], item[2]))
+        for name, color, dashed in sorted(items, key=lambda item: (item[1], item[2], item[0]))
     ]
     if has_marks:
         keys.append('<span class="key"><i class="diamond"></i>the paper</span>')
     return f'<div class="legend">{"".join(keys)}</div>'
-
-
-def _points(line: Line, log: bool) -> list[tuple[float, float]]:
-    """The points of a line that can be drawn, thinned."""
-    stride = max(1, len(line.x) // POINTS)
-    kept = set(range(0, len(line.x), stride)) | {len(line.x) - 1}
-    return [
-        (x, y)
-        for number, (x, y) in enumerate(zip(line.x, line.y, strict=True))
-        if number in kept and y is not None and math.isfinite(y) and (y > 0 or not log)
-    ]
-
-
-def _log_axis(values: Sequence[float]) -> tuple[float, float, list[float]]:
-    """Lowest and highest value of a logarithmic axis, whole powers of ten, and its ticks."""
-    low = math.floor(math.log10(min(values)) + 1e-9)
-    high = max(math.ceil(math.log10(max(values)) - 1e-9), low + 1)
-    return 10.0**low, 10.0**high, [10.0**power for power in range(low, high + 1)]
-
-
-def _linear_axis(low: float, high: float) -> tuple[float, float, list[float]]:
-    """Lowest and highest value of a linear axis, round numbers, and its ticks."""
-    if high <= low:
-        low, high = low - 0.5, high + 0.5
-    rough = (high - low) / 5
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough * 0.999)
-    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return first * step, last * step, [number * step for number in range(first, last + 1)]
-
-
-def _tick(value: float) -> str:
-    """A number at an axis."""
-    if value == 0:
-        return "0"
-    if abs(value) < 1e-3 or abs(value) >= 1e6:
-        return f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e")
-    return f"{value:,.6g}"

@@ -7,24 +7,22 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shlex
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-from tqdm import tqdm
-
-from ..models import shipped_models
+from ..checkpoints.shipped import shipped_checkpoints
+from ..policies.training import watch_training
 from .phases import PhaseError
 
 ENGINE_THREADS = 1
-"""OpenMP threads of a process that steps PhysX: more would fight with PhysX's own workers for the cores."""
+"""OpenMP threads of a process that steps PhysX: more would compete with PhysX's own worker threads for the cores."""
 
-PATIENCE_S = 60.0
+STOP_TIMEOUT_S = 60.0
 """How long an interrupted command may take to save what it has [s]."""
 
 INTERRUPTED = 130
@@ -32,7 +30,7 @@ INTERRUPTED = 130
 
 
 def network_threads() -> int:
-    """Threads for the network: all cores, unless ``OMP_NUM_THREADS`` says otherwise, as other work may run here too."""
+    """Threads for the network: as many as ``OMP_NUM_THREADS`` says, or as there are cores."""
     wish = os.environ.get("OMP_NUM_THREADS", "")
     if wish.isdecimal() and int(wish) > 0:
         return int(wish)
@@ -41,34 +39,33 @@ def network_threads() -> int:
 
 @dataclass
 class Commands:
-    """Runs commands for the phases of one run, and remembers them."""
+    """Runs commands for the phases of one run."""
 
     out: Path
-    """Folder of the run. Its absolute path is left out of what is remembered."""
+    """Folder of the run. Its absolute path is left out of commands that are shown."""
     lock: int | None = None
     """Descriptor that the commands inherit, so that the folder counts as in use while one of them is alive."""
-    said: list[str] = field(default_factory=list)
-    """The commands so far, as a person would type them."""
 
-    def nerd(self, *words: object, threads: int, log: Path | None = None, cwd: Path | None = None) -> None:
-        """Runs ``nerd`` with some words.
+    def nerd(self, arguments: list[str], threads: int, log: Path | None = None, cwd: Path | None = None) -> str:
+        """Runs ``nerd`` with some arguments.
 
         Args:
-            words: What stands behind ``nerd``.
+            arguments: What stands behind ``nerd``.
             threads: OpenMP threads.
             log: File for the output; left out, the command talks to the terminal itself.
             cwd: Folder to run in.
 
+        Returns:
+            The command as a person would type it.
+
         Raises:
             PhaseError: The command failed.
         """
-        texts = [str(word) for word in words]
-        said = self.spoken(texts)
-        self.said.append(said)
+        typed = self.as_typed(arguments)
         with contextlib.ExitStack() as stack:
             stream = None if log is None else stack.enter_context(open(log, "w", encoding="utf-8"))
             process = subprocess.Popen(
-                [sys.executable, "-m", "nerd_core", *texts],
+                [sys.executable, "-m", "nerd_core", *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=stream,
@@ -77,59 +74,39 @@ class Commands:
                 pass_fds=() if self.lock is None else (self.lock,),
                 start_new_session=True,  # ctrl-C is ours to pass on, once
             )
-            code = _wait(process, log, texts)
+            code = _wait(process, log, arguments)
         if code == INTERRUPTED:
             raise KeyboardInterrupt
         if code:
-            raise PhaseError(f"'{said}' ended with code {code}" + ("" if log is None else f":\n{_tail(log)}"))
+            raise PhaseError(f"'{typed}' ended with code {code}" + ("" if log is None else f":\n{_tail(log)}"))
+        return typed
 
-    def spoken(self, words: list[str]) -> str:
-        """A command as a person would type it: shipped models by name, paths relative where they are below here."""
+    def as_typed(self, arguments: list[str]) -> str:
+        """A command as a person would type it: shipped models by name, paths below the current folder relative."""
         here = f"{Path.cwd()}{os.sep}"
-        texts = [word.replace(str(self.out.absolute()), str(self.out)) for word in words]
-        for name, path in shipped_models().items():
+        texts = [word.replace(str(self.out.absolute()), str(self.out)) for word in arguments]
+        for name, path in shipped_checkpoints().items():
             texts = [f"{word.removesuffix(str(path))}{name}" if word.endswith(str(path)) else word for word in texts]
         texts = [word.replace(here, "") for word in texts]
         return "nerd " + shlex.join(texts)
 
 
-def _wait(process: subprocess.Popen, log: Path | None, words: list[str]) -> int:
+def _wait(process: subprocess.Popen, log: Path | None, arguments: list[str]) -> int:
     """Waits for a command; ctrl-C and a termination are passed on, and the command may save what it has."""
     try:
         with _termination_is_interrupt():
-            if log is not None and words[:2] == ["rl", "train"]:
-                _watch_training(process, log)
+            if log is not None and arguments[:2] == ["rl", "train"]:
+                watch_training(process, log)
             return process.wait()
     except KeyboardInterrupt:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
         try:
-            process.wait(PATIENCE_S)
+            process.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
         raise
-
-
-def _watch_training(process: subprocess.Popen, log: Path) -> None:
-    """Shows how far RSL-RL is, from what it writes to its log."""
-    seen = 0
-    with tqdm(unit="iteration", desc="rl", disable=None) as bar:
-        while True:
-            ended = process.poll() is not None
-            text = log.read_bytes()[seen:]
-            end = text.rfind(b"\n") + 1
-            seen += end
-            for line in text[:end].decode(errors="replace").splitlines():
-                if match := re.search(r"Learning iteration (\d+)/(\d+)", line):
-                    bar.total = int(match[2])
-                    bar.update(int(match[1]) + 1 - bar.n)
-                elif match := re.search(r"Mean reward: +(\S+)", line):
-                    bar.set_postfix_str(f"reward {match[1]}")
-            if ended:
-                return
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(0.3)
 
 
 @contextlib.contextmanager

@@ -16,11 +16,11 @@ import numpy as np
 import torch
 
 from nerd_core import checkpoint
+from nerd_core.contact.grounds import PlaneGround
 from nerd_core.data.dataset import TrajectoryDataset
-from nerd_core.grounds import PlaneGround
-from nerd_core.kinematics import ForwardKinematics
-from nerd_core.metrics import predict, state_errors
-from nerd_core.spec import ContactSlot, RobotSpec
+from nerd_core.robot.kinematics import ForwardKinematics
+from nerd_core.robot.spec import ContactSlot, RobotSpec
+from nerd_core.training.metrics import predict, state_errors
 
 LONGEST = 1000
 """Longest clip [control steps]."""

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Runs phases in order. What a phase has found is kept, so that an interrupted run goes on where it was."""
+"""Runs phases in order. The result of each is kept, so that an interrupted run goes on where it stopped."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from typing import Any
 
 from rich.console import Console
 
+from nerd_core.files.atomic import write_text
+
 RESULT = "result.json"
 """File in a phase's folder that is written last: the phase is done when it is there."""
 
@@ -32,7 +34,7 @@ class PhaseError(ValueError):
 
 @dataclass(frozen=True)
 class Phase:
-    """One step of a story."""
+    """One step of a run."""
 
     name: str
     """Name, and the name of its folder."""
@@ -106,7 +108,7 @@ def read_result(folder: Path, key: str) -> dict[str, Any] | None:
 
 
 @contextlib.contextmanager
-def only_one(out: Path) -> Iterator[int]:
+def lock_folder(out: Path) -> Iterator[int]:
     """Holds the folder of a run for this process and those that inherit the yielded descriptor.
 
     Raises:
@@ -127,8 +129,8 @@ def only_one(out: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def forget(phases: Sequence[Phase], out: Path) -> None:
-    """Removes what earlier runs have left of the phases.
+def remove_phases(phases: Sequence[Phase], out: Path) -> None:
+    """Removes the folders of phases, with all that earlier runs have left in them.
 
     Args:
         phases: Phases whose folders go.
@@ -147,7 +149,7 @@ def _prepare(folder: Path, key: str) -> float:
     if not same:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        (folder / KEY).write_text(key, encoding="utf-8")
+        write_text(folder / KEY, key)
         return 0.0
     try:
         return float(json.loads((folder / "seconds.json").read_text(encoding="utf-8")))
@@ -162,10 +164,8 @@ def _key(phase: Phase, needed: list[str]) -> str:
 
 
 def _write(path: Path, value: Any) -> None:
-    """Writes JSON, whole or not at all."""
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
-    part.replace(path)
+    """Writes JSON, in which a result may be NaN."""
+    write_text(path, json.dumps(value, indent=1) + "\n")
 
 
 def _time(seconds: float) -> str:

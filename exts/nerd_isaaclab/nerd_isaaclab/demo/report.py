@@ -13,6 +13,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from ..robots.registry import all_robots
 from .charts import Line, Mark, chart
 
 PAGE = Path(__file__).parent / "page"
@@ -95,29 +96,31 @@ def _head(results: Mapping[str, Any]) -> str:
     model = results["model"]
     minutes = sum(each["results"].get("validation", {}).get("minutes", 0.0) for each in results["trainings"])
     if minutes:
-        tiles.append((f"{minutes:.1f} min", "training of the model"))
+        time = f"{minutes:.1f} min" if minutes >= 1 else f"{60 * minutes:.0f} s"
+        tiles.append((time, "training of the model"))
     tiles.append(
         (
             f"{model['parameters']:,}",
-            "weights of rules, no network" if model["network"] == "none" else f"parameters ({model['network']})",
+            "learned numbers in the rules of contact, no network"
+            if model["network"] == "none"
+            else f"parameters ({model['network']})",
         )
     )
     what = "Mechanics with learned rules of contact" if model["network"] == "none" else "A network"
-    made = ""
     if results["collections"]:
         seen = sum(item["report"]["transitions"] for item in results["collections"])
-        made = f" that was trained on {seen:,} steps of PhysX"
-    worth = ", and what a policy that was trained in it alone is worth in PhysX" if results["policies"] else ""
+        what += f", trained on {seen:,} steps of PhysX,"
+    policies = ", and what return a policy that was trained in it alone reaches in PhysX" if results["policies"] else ""
     shown = "".join(f'<div class="tile"><b>{value}</b><span>{escape(text)}</span></div>' for value, text in tiles)
     return f"""<header><p class="eyebrow">Neural robot dynamics in Isaac Lab</p>
 <h1>{escape(results["title"])} <small>learned dynamics against PhysX</small></h1>
-<p class="lede">{what}{made} steps the robot in PhysX's place. Here is how far its motion is from PhysX when nothing
-corrects it{worth}.</p>
+<p class="lede">{what} moves the robot in place of PhysX. This page shows how far its motion is from that of PhysX when
+nothing corrects it{policies}.</p>
 <div class="tiles">{shown}</div></header>"""
 
 
 def _motion(clips: Mapping[str, Any]) -> str:
-    """The animation; the script fills it."""
+    """The place of the animation, which the script draws."""
     if not clips.get("clips"):
         return ""
     options = "".join(
@@ -148,7 +151,7 @@ def _errors(evaluation: Mapping[str, Any], results: Mapping[str, Any]) -> str:
                     said = f"{title}, {horizon} steps: {errors[name]} {unit} ({results['published']['source']})"
                     marks.append(Mark(said, int(horizon), errors[name], color))
     drawn = chart(
-        "mean error against the horizon", lines, "horizon [control steps]", "mean error up to it", marks, log=True
+        "mean error against the horizon", lines, "horizon [control steps]", "mean error up to it", marks, log="xy"
     )
     compared = any(horizon in published for horizon in evaluation["horizons"])
     rows = []
@@ -167,10 +170,13 @@ def _errors(evaluation: Mapping[str, Any], results: Mapping[str, Any]) -> str:
             head += [title, "paper"] if compared else [title]
     what = {"passive": "Passive motion", "driven": "Driven by random efforts"}[evaluation["protocol"]]
     start = {"task": "the task's resets", "wide": "wide ranges"}[evaluation["initial"]]
-    lost = f" {evaluation['diverged']} of them left the finite numbers." if evaluation["diverged"] else ""
+    lost = (
+        f" {evaluation['diverged']} roll-outs of the model left the finite numbers." if evaluation["diverged"] else ""
+    )
     return f"""<section><h2>{what}, open loop</h2>
-<p>{evaluation["trajectories"]} fresh roll-outs of PhysX from {start}; the model gets the first state and the controls,
-nothing else. Means over all steps up to the horizon and over all trajectories, as the paper defines them.{lost}</p>
+<p>{evaluation["trajectories"]} new roll-outs of PhysX from {start}. The model gets the first state and the controls,
+nothing else. Errors are means over all steps up to the horizon and over all trajectories, as the paper defines
+them.{lost}</p>
 <div class="split"><div>{drawn}</div><div>{_table(head, rows)}</div></div></section>"""
 
 
@@ -207,15 +213,16 @@ def _policy(policy: Mapping[str, Any]) -> str:
         rows.append(["the paper", f"{said['neural']:.1f}", f"{said['physics']:.1f}", _percent(said["gap"])])
     episodes = policy["transfers"][0]["episodes"] if policy["transfers"] else 0
     return f"""<section><h2>Policy trained in the model: {escape(policy["task"])}</h2>
-<p>RSL-RL with {policy["num_envs"]} environments that PhysX never steps, then {episodes} episodes of the mean action in
-each mode, from the same starts. Returns are sums of rewards over an episode, as published.</p>
+<p>RSL-RL trains with {policy["num_envs"]} environments in which the model replaces PhysX. Then the policy's mean action
+is scored in {episodes} episodes in each mode, from the same first states. A return is the sum of the rewards of an
+episode.</p>
 <div class="split">{charts}</div>
 {_table(["", "return in the model", "return in PhysX", "gap"], rows)}
 {"".join(_breakdown(each) for each in policy["transfers"])}</section>"""
 
 
 def _breakdown(transfer: Mapping[str, Any]) -> str:
-    """What the return consists of, how episodes ended, and the motion, in both modes."""
+    """Reward terms, ends of episodes and measures of the motion, in both modes."""
     neural, physx = transfer["modes"]["neural"], transfer["modes"]["physx"]
     rows = []
     for part, title in (("terms", "reward"), ("scores", ""), ("commands", "command")):
@@ -239,7 +246,7 @@ def _step_cost(cost: Mapping[str, Any] | None) -> str:
     if cost is None:
         return ""
     rows, parts = [], ""
-    for robot in ("cartpole", "ant"):
+    for robot in (record.name for record in all_robots()):
         times, ratio = cost.get(f"{robot}_ms"), cost.get(f"{robot}_{cost['num_envs']}")
         if times is None or ratio is None:
             continue
@@ -253,7 +260,7 @@ def _step_cost(cost: Mapping[str, Any] | None) -> str:
     head = ["robot", "PhysX", "neural", "neural / PhysX", "model"]
     load = f"load of the machine before it: {cost['load_before']:.1f}" if "load_before" in cost else "load not noted"
     return f"""<section><h2>Cost of a step</h2>
-<p>{cost["num_envs"]} environments, one environment step with all managers, both modes in turns in one run; {load}.</p>
+<p>{cost["num_envs"]} environments, one environment step with all managers, measured in both modes in turn; {load}.</p>
 {_table(head, rows)}{parts}</section>"""
 
 
@@ -315,7 +322,7 @@ def _number(value: float, unit: str) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:+.2f} %"
+    return f"{round(100 * share, 2) + 0.0:+.2f} %"  # the sum makes -0 to 0
 
 
 def _spread(summary: Mapping[str, Any]) -> str:

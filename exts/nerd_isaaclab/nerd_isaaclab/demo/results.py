@@ -11,14 +11,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from nerd_core.provenance import describe_run
-from nerd_core.serialization import to_plain
+from nerd_core.files.provenance import describe_run
+from nerd_core.files.serialization import to_plain
 
-from . import published, story
+from ..robots.record import PublishedFigures
+from ..robots.registry import robot_of_spec
 from .phases import PhaseError
-from .recipes import Policy, Recipe
+from .recipe import PolicyTraining, Recipe
+from .steps import collection_name, evaluation_name, policy_name, training_name, transfer_name
 
-SCHEMA = "nerd.report/1"
+SCHEMA = "nerd.report/2"
 """Name and version of the JSON form."""
 
 
@@ -49,25 +51,33 @@ def gather(
     seeds |= {"trainings": [stage.training.seed for stage in recipe.stages]} if recipe.stages else {}
     seeds |= {f"roll-outs ({item.protocol})": item.seed for item in recipe.evaluations}
     seeds |= {f"policies, {item.task}": list(item.seeds) for item in recipe.policies}
+    robot = robot_of_spec(predictor.spec.name)
+    published = (robot and robot.published) or PublishedFigures("")
     return {
         "schema": SCHEMA,
-        "robot": recipe.robot,
+        "name": recipe.name,
         "title": recipe.title,
         "recipe": to_plain(recipe),
         "model": {
-            "name": model.name if model.name != "best" else recipe.robot,
-            "network": config.predictor.model.kind,
+            "name": model.name if model.name != "best" else recipe.name,
+            "network": "none" if config.predictor.network is None else config.predictor.network.kind,
             "parameters": sum(param.numel() for param in predictor.parameters()),
             "spec": predictor.spec.content_hash,
             "control_dt": predictor.spec.control_dt,
             "made_by": config.provenance,
         },
         "made_with": list(made_with),
-        "collections": [found[story.collection_name(index)] for index in range(len(collections))],
-        "trainings": [found[story.training_name(index)] for index in range(len(recipe.stages))],
-        "evaluations": [found[story.evaluation_name(item)] for item in recipe.evaluations],
-        "policies": [_policy(policy, found, predictor.spec.control_dt) for policy in recipe.policies],
-        "published": {"source": published.SOURCE, "passive": _published(recipe.robot)},
+        "collections": [found[collection_name(index)] for index in range(len(collections))],
+        "trainings": [found[training_name(index)] for index in range(len(recipe.stages))],
+        "evaluations": [found[evaluation_name(item)] for item in recipe.evaluations],
+        "policies": [
+            _policy(policy, found, predictor.spec.control_dt, published.returns.get(policy.task))
+            for policy in recipe.policies
+        ],
+        "published": {
+            "source": published.source,
+            "passive": {str(horizon): dict(errors) for horizon, errors in published.passive_errors.items()},
+        },
         "step_cost": None if step_cost is None else read_step_cost(step_cost),
         "seconds": {name: result["seconds"] for name, result in found.items()},
         "commands": commands + [word for result in found.values() for word in result.get("commands", ())],
@@ -90,23 +100,23 @@ def read_step_cost(path: Path) -> dict[str, Any]:
     return plain
 
 
-def _policy(policy: Policy, found: Mapping[str, Any], control_dt: float) -> dict[str, Any]:
-    """Curves and scores of the policies of one task."""
+def _policy(policy: PolicyTraining, found: Mapping[str, Any], control_dt: float, published: Any) -> dict[str, Any]:
+    """Curves and scores of the policies of one task, and what was published of it."""
     runs = []
     for mode, seeds in (("neural", policy.seeds), ("physx", policy.physx_seeds)):
         for seed in seeds:
-            result = found[story.learning_name(policy, seed, mode)]
+            result = found[policy_name(policy, seed, mode)]
             runs.append({"mode": mode, "seed": seed, "curve": _published_scale(result["curve"], control_dt)})
     kept = kept_curve(policy.task)
     if kept is not None and not policy.physx_seeds:
         runs.append({"mode": "physx", "seed": "kept", "curve": _published_scale(kept, control_dt)})
-    transfers = [found[story.transfer_name(policy, seed)] for seed in policy.seeds]
+    transfers = [found[transfer_name(policy, seed)] for seed in policy.seeds]
     return {
         "task": policy.task,
         "num_envs": policy.num_envs,
         "runs": runs,
         "transfers": [{"seed": seed, **each} for seed, each in zip(policy.seeds, transfers, strict=True)],
-        "published": published.TRANSFER.get(policy.task),
+        "published": published,
     }
 
 
@@ -116,7 +126,7 @@ def kept_curve(task: str) -> dict[str, list[float]] | None:
     Args:
         task: Id of the task.
     """
-    path = Path(__file__).resolve().parents[4] / "models" / "policies" / task / "curve.csv"
+    path = Path(__file__).resolve().parents[4] / "policies" / task / "curve.csv"
     try:
         with open(path, newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
@@ -130,14 +140,10 @@ def _published_scale(curve: dict[str, list[float]], control_dt: float) -> dict[s
     return {**curve, "return": [round(value / control_dt, 2) for value in curve["return"]]}
 
 
-def _published(robot: str) -> dict[str, dict[str, float]]:
-    return {str(horizon): values for horizon, values in published.PASSIVE.get(robot, {}).items()}
-
-
 def _host_facts() -> dict[str, Any]:
     """Versions of the simulator beside those of the library."""
-    from nerd_core.provenance import versions
+    from nerd_core.files.provenance import versions
 
-    from ..programs.export import host_facts
+    from ..launch.host import host_facts
 
     return {"versions": versions() | host_facts()["versions"]}

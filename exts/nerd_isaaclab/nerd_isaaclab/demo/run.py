@@ -12,16 +12,16 @@ from typing import Any
 
 from rich.console import Console
 
-from . import results, story
+from . import plan, results
 from .commands import Commands
-from .phases import forget, only_one, run_phases
-from .recipes import Recipe
+from .phases import lock_folder, remove_phases, run_phases
+from .recipe import Recipe
 from .report import write_report
 
 
 @dataclass(frozen=True)
-class Done:
-    """What a run has left."""
+class RunResult:
+    """Numbers and files of a run."""
 
     results: dict[str, Any]
     """All numbers."""
@@ -39,7 +39,7 @@ def run(
     model: str | None = None,
     step_cost: Path | None = None,
     made_with: Sequence[str] = (),
-) -> Done:
+) -> RunResult:
     """Runs what is not done yet, and writes the report.
 
     Args:
@@ -56,18 +56,18 @@ def run(
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     if step_cost is not None:
         results.read_step_cost(step_cost)  # a wrong file is better refused now than after all the work
-    with only_one(out) as lock:
+    with lock_folder(out) as lock:
         commands = Commands(out, lock)
-        phases = story.phases_of(recipe, commands, model)
+        phases = plan.phases_of(recipe, commands, model)
         if fresh:
-            forget(phases, out)
+            remove_phases(phases, out)
         try:
             found = run_phases(phases, out, console)
         except KeyboardInterrupt:
             console.print("\nstopped; what is finished is kept: run the same command again to go on")
             raise
-        where = story.model_of(phases)
+        where = plan.model_of(phases)
         numbers = results.gather(recipe, found, where, [command], step_cost, made_with)
         page, plain = write_report(numbers, found["motion"], out)
     console.print(f"\n[bold]report: {page}[/bold]\nnumbers: {plain}")
-    return Done(numbers, where, page)
+    return RunResult(numbers, where, page)

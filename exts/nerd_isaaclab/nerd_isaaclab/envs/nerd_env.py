@@ -18,20 +18,21 @@ from isaaclab.utils.string import ResolvableString
 
 from nerd_core import checkpoint
 from nerd_core.dynamics import NeuralDynamics
-from nerd_core.spec import RobotSpec
+from nerd_core.robot.spec import RobotSpec
 
+from ..checkpoints.shipped import find_checkpoint
 from ..mdp.terminations import refused_by_guard
-from ..models import find_model
-from ..physics.contact_forces import answer_for_contact_forces, fill_history, leave_contact_forces_alone
+from ..physics.contact_forces import feed_contact_sensors, fill_history, release_contact_sensors
 from ..physics.ground import find_ground
 from ..physics.guard_recorder import GuardRecorder
-from ..physics.inertial_sensors import answer_for_accelerations, leave_accelerations_alone
+from ..physics.inertial_sensors import feed_inertial_sensors, release_inertial_sensors
+from ..physics.modes import MODES
 from ..physics.neural_physics import NeuralPhysics
 from ..physics.robot_description import describe_robot, find_controls
 from ..physics.robot_state import RobotState
 from ..ui.panel import NerdPanel
 from ..ui.viser_page import add_viser_pages
-from .nerd_env_cfg import MODES, WINDOW_CLASS, NerdCfg
+from .nerd_env_cfg import WINDOW_CLASS, NerdCfg
 from .unsupported_terms import find_unsupported_terms
 
 GUARD_TERM = "nerd_guard"
@@ -44,7 +45,7 @@ class NerdModeError(ValueError):
 
 class NerdDynamics(ManagerBasedRLEnv):
     """Adds a choice of dynamics, ``cfg.nerd``, to a manager-based environment: :class:`NerdEnv` is the plain one, and
-    a class of one's own gets it as ``class Mine(NerdDynamics, MyEnv)``.
+    your own class gets it as ``class Mine(NerdDynamics, MyEnv)``.
 
     Rewards, observations, terminations, events, curricula and recorders stay Isaac Lab's own. One termination is added,
     ``nerd_guard``: it ends the episodes of environments whose predicted state the guard refused. In ``physx`` mode
@@ -63,11 +64,11 @@ class NerdDynamics(ManagerBasedRLEnv):
         super().__init__(cfg=cfg, render_mode=render_mode, **kwargs)
         add_viser_pages(self)
 
-    # -- what a user asks and sets ---------------------------------------------------------------------------------
+    # -- what a user reads and sets --------------------------------------------------------------------------------
 
     @property
     def nerd(self) -> NeuralPhysics | None:
-        """What stands before the physics manager; None while no checkpoint was loaded."""
+        """What takes over the step of the physics manager; None while no checkpoint was loaded."""
         return self._neural
 
     @property
@@ -85,7 +86,7 @@ class NerdDynamics(ManagerBasedRLEnv):
 
     @property
     def nerd_panel(self) -> NerdPanel:
-        """What a user interface shows and asks for. Every step begins with what it was asked."""
+        """Readings and requests of a user interface. Every step begins with the requests."""
         if self._panel is None:
             self._panel = NerdPanel(self)
         return self._panel
@@ -101,7 +102,7 @@ class NerdDynamics(ManagerBasedRLEnv):
         return self.cfg.nerd
 
     def set_nerd_mode(self, mode: str, neural: torch.Tensor | None = None) -> None:
-        """Asks for a mode; the next :meth:`step` applies it, so it may be called from anywhere, a GUI included.
+        """Requests a mode. The next :meth:`step` applies it, so this may be called from anywhere, a GUI included.
 
         Args:
             mode: ``physx``, ``neural`` or ``mixed``.
@@ -122,12 +123,12 @@ class NerdDynamics(ManagerBasedRLEnv):
         The next step with it starts with empty histories.
 
         Raises:
-            UnknownModel: There is no such directory or shipped model.
+            UnknownCheckpoint: There is no such directory or shipped model.
             CheckpointError: The checkpoint cannot be read.
             SpecMismatch: It was made for another robot, with the differences.
             NerdModeError: The task has terms that cannot work without the solver.
         """
-        predictor = checkpoint.load(find_model(path), expected_spec=self.robot_spec, device=self.device).eval()
+        predictor = checkpoint.load(find_checkpoint(path), expected_spec=self.robot_spec, device=self.device).eval()
         self._refuse_unsupported_terms(predictor.cfg.force_head)
         ground = find_ground(self) if predictor.needs_contacts else None
         cfg = self.nerd_cfg
@@ -138,7 +139,7 @@ class NerdDynamics(ManagerBasedRLEnv):
         self.use_dynamics(dynamics)
 
     def use_dynamics(self, dynamics: NeuralDynamics) -> None:
-        """Lets the neural environments be stepped by an object of one's own, in the place of a checkpoint's model.
+        """Steps the neural environments with an object of your own instead of a checkpoint's model.
 
         Args:
             dynamics: Anything with the interface of :class:`~nerd_core.dynamics.NeuralDynamics`: ``step``, ``reset``
@@ -191,13 +192,13 @@ class NerdDynamics(ManagerBasedRLEnv):
     # -- how it is done --------------------------------------------------------------------------------------------
 
     def _apply_mode(self, mode: str, neural: torch.Tensor | None) -> None:
-        """Puts the stock manager or its neural stand-in in charge. Only between two steps."""
+        """Lets the stock manager or the neural one step. Call only between two steps."""
         self._requested = None
         if mode == "physx" or self._neural is None:
             if self._neural is not None:
                 self.sim.physics_manager = self._neural.stock
-                leave_accelerations_alone(self.scene, self.robot)
-                leave_contact_forces_alone(self.scene)
+                release_inertial_sensors(self.scene, self.robot)
+                release_contact_sensors(self.scene)
         else:
             if mode == "mixed" and neural is None:
                 share = round(self.nerd_cfg.neural_share * self.num_envs)
@@ -206,9 +207,9 @@ class NerdDynamics(ManagerBasedRLEnv):
                 self._neural.forget(slice(None))
             self._neural.use(neural if mode == "mixed" else None)
             self.sim.physics_manager = self._neural
-            answer_for_accelerations(self.scene, self.robot)
+            feed_inertial_sensors(self.scene, self.robot)
             if self._neural.has_contact_forces:
-                answer_for_contact_forces(self.scene, self.robot, self._neural)
+                feed_contact_sensors(self.scene, self.robot, self._neural)
         self._mode = mode
         self._physics_handles_decimation = self.sim.physics_manager.handles_decimation()
 

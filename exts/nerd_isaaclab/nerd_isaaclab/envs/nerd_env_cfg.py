@@ -7,11 +7,8 @@ from __future__ import annotations
 
 from isaaclab.utils import configclass
 
-MODES = ("physx", "neural", "mixed")
-"""Names of the modes: the solver steps all environments, the model does, or each its share."""
-
 WINDOW_CLASS = "nerd_isaaclab.ui.window:NerdEnvWindow"
-"""Window of our tasks in Kit, as an import string: what it names exists only there."""
+"""Window of our tasks in Kit, as an import string, since the module can be imported only there."""
 
 
 @configclass

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from isaaclab.managers import ManagerTermBaseCfg, SceneEntityCfg
 
 from ..physics.contact_forces import is_contact_sensor, why_not_fed
-from ..physics.inertial_sensors import find_deaf_sensors
+from ..physics.inertial_sensors import find_unfed_sensors
 
 if TYPE_CHECKING:
     from isaaclab.assets import Articulation
@@ -59,7 +59,7 @@ def find_unsupported_terms(
             reason = why_not_fed(sensor, robot) if has_contact_forces else "the checkpoint has no force head to feed it"
             if reason is not None:
                 stale[name] = f"the contact sensor '{name}', and {reason}"
-    for name in find_deaf_sensors(env.scene):
+    for name in find_unfed_sensors(env.scene):
         stale[name] = f"the accelerations of the sensor '{name}', which on this physics backend only the solver gives"
     found = []
     for group in _GROUPS:

@@ -1,10 +1,10 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Hand a checked command line to one of Isaac Lab's programs.
+"""Runs one of Isaac Lab's programs with a checked command line.
 
-What every program of ours does before Isaac Lab's takes over: check the task and the physics, install what the machine
-needs (:mod:`nerd_isaaclab.tasks`), and complete the arguments where there is no CUDA.
+Before Isaac Lab's program starts, the task and the physics are checked, what the machine needs is installed
+(:mod:`nerd_isaaclab.tasks`), and the arguments are completed where there is no CUDA.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from .task_ids import check_task
 
 
-def launch(program: str, argv: list[str], run: str) -> int:
+def run_isaaclab_program(program: str, argv: list[str], run: str) -> int:
     """Run one of Isaac Lab's programs.
 
     Args:
@@ -66,7 +66,7 @@ def check_physics(task: str, argv: list[str]) -> None:
 
     presets = (enumerate_task_presets(task.split(":")[-1]) or {}).get(PresetTarget.PHYSICS)
     if not presets:
-        return  # not ours to judge: Isaac Lab says why the task cannot be read
+        return  # Isaac Lab itself says why the task cannot be read
     aliases = PresetTarget.all_legacy_aliases()
     for name in chosen:
         if aliases.get(name, name) not in presets:

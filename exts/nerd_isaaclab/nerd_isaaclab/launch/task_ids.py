@@ -7,6 +7,7 @@ Importing ``isaaclab_tasks`` costs seconds; its registrations are plain calls ``
 in ``__init__.py`` files, by its own convention, and so are those of the packages behind the entry-point group
 ``isaaclab.tasks``. They are read from the syntax tree. A task whose id is computed is not found this way; that only
 costs it its line in a list and a near name, since the programs still ask Gymnasium before they give up on a task.
+Calls of ``register_task`` (:mod:`nerd_isaaclab.tasks.register`) are read alike, and stand for two tasks.
 The tasks that :mod:`nerd_isaaclab.tasks.derived` makes by rule are made by the same rule here.
 """
 
@@ -25,6 +26,9 @@ GROUP = "isaaclab.tasks"
 
 DERIVED = "nerd_isaaclab.tasks.derived"
 """Module that registers a task ``NeRD-<id>`` for each manager-based one."""
+
+OWN_ENV = "nerd_isaaclab.envs.nerd_env:NerdEnv"
+"""Environment class of tasks that have the choice of dynamics, as ``register_task`` gives it."""
 
 _PREFIX = "NeRD-"
 _MANAGER_BASED = "isaaclab.envs:ManagerBasedRLEnv"
@@ -56,7 +60,7 @@ def find_tasks() -> list[TaskId]:
 
 
 def check_task(task: str | None) -> None:
-    """Raise an error that names near tasks if nobody registered this one.
+    """Raise an error that names similar tasks if this one is not registered.
 
     Args:
         task: Id as given after ``--task``; None if it was not given.
@@ -78,7 +82,9 @@ def check_task(task: str | None) -> None:
 
 def _is_derivable(task: TaskId) -> bool:
     """Whether a ``NeRD-`` task is derived from this one: the rule of :mod:`nerd_isaaclab.tasks.derived`."""
-    return not task.id.startswith(_PREFIX) and (task.env == _MANAGER_BASED or not task.env.startswith("isaaclab"))
+    if task.id.startswith(_PREFIX) or task.env == OWN_ENV:
+        return False
+    return task.env == _MANAGER_BASED or not task.env.startswith("isaaclab")
 
 
 def _near(name: str, ids: list[str]) -> str:
@@ -104,14 +110,16 @@ def _scan(module: str) -> Iterator[TaskId]:
     for folder, name in _folders(module):
         for path in sorted(folder.rglob("__init__.py")):
             text = path.read_text(encoding="utf-8")
-            if "register(" not in text:
+            if "register(" not in text and "register_task(" not in text:
                 continue
-            inner = path.parent.relative_to(folder).parts
+            here = ".".join((name, *path.parent.relative_to(folder).parts))
             for node in ast.walk(ast.parse(text)):
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "register":
-                    task = _task(node, ".".join((name, *inner)))
-                    if task is not None:
+                if isinstance(node, ast.Call):
+                    called = ast.unparse(node.func).rpartition(".")[2]
+                    if called == "register" and (task := _task(node, here)) is not None:
                         yield task
+                    elif called == "register_task":
+                        yield from _pair(node, here)
 
 
 def _folders(module: str) -> Iterator[tuple[Path, str]]:
@@ -139,6 +147,15 @@ def _task(call: ast.Call, module: str) -> TaskId | None:
     libraries = tuple(library for library in _LIBRARIES if f"{library}_cfg_entry_point" in entries)
     env = _text(given["entry_point"], module) if "entry_point" in given else ""
     return TaskId(name.value, _text(entries["env_cfg_entry_point"], module), env, libraries)
+
+
+def _pair(call: ast.Call, module: str) -> Iterator[TaskId]:
+    """Read one call of ``register_task``: a task and its ``-Play`` variant."""
+    given = dict(zip(("task_id", "env_cfg"), call.args)) | {keyword.arg: keyword.value for keyword in call.keywords}
+    if "task_id" in given and "env_cfg" in given:
+        name, config = (_text(given[key], module) for key in ("task_id", "env_cfg"))
+        yield TaskId(name, config, OWN_ENV, ("rsl_rl",))
+        yield TaskId(f"{name}-Play", f"nerd_isaaclab.tasks.play:{name}", OWN_ENV, ("rsl_rl",))
 
 
 def _text(node: ast.expr, module: str) -> str:

@@ -15,6 +15,7 @@ from .rewards import (
     heading,
     joint_pos_l2,
     joint_pos_wrapped_l2,
+    last_link_height,
     spin_rate,
     spin_rate_tracking_exp,
     up,

@@ -60,6 +60,18 @@ def spin_rate_tracking_exp(
     return torch.exp(-((rate[:, 2] - target) ** 2) - tilt_weight * rate[:, :2].square().sum(dim=-1))
 
 
+def last_link_height(env: ManagerBasedRLEnv, reach: float, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
+    """Height of the last link's centre of mass over the root, in parts of the reach.
+
+    Args:
+        env: The environment.
+        reach: Length of the stretched robot [m].
+        asset_cfg: The robot.
+    """
+    data = env.scene[asset_cfg.name].data
+    return (data.body_com_pos_w.torch[:, -1, 2] - data.root_link_pos_w.torch[:, 2]) / reach
+
+
 def up(env: ManagerBasedRLEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
     """Cosine of the angle between the root link's z and the world's z."""
     return root_up_proj(env, asset_cfg)[:, 0]

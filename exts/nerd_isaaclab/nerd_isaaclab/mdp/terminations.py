@@ -51,8 +51,8 @@ def state_diverged(
 def refused_by_guard(env: ManagerBasedRLEnv) -> torch.Tensor:
     """Whether the guard of the learned dynamics held the environment in this step, shape (N,).
 
-    :class:`~nerd_isaaclab.envs.NerdEnv` adds this term to every task, as ``nerd_guard``. Never true while the solver
-    steps.
+    :class:`~nerd_isaaclab.envs.nerd_env.NerdEnv` adds this term to every task, as ``nerd_guard``. Never true while
+    the solver steps.
     """
     neural = getattr(env, "nerd", None)
     if neural is None or env.sim.physics_manager is not neural:

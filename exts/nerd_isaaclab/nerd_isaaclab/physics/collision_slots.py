@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nerd_core.slots import box_slots, capsule_slots, mesh_slots, sphere_slots
-from nerd_core.spec import AXES, ContactSlot, Quaternion, Vector
+from nerd_core.robot.slots import box_slots, capsule_slots, mesh_slots, sphere_slots
+from nerd_core.robot.spec import AXES, ContactSlot, Quaternion, Vector
 
 if TYPE_CHECKING:
     from pxr import Usd
@@ -93,5 +93,5 @@ def _decompose(matrix: np.ndarray) -> tuple[Vector, Quaternion, np.ndarray]:
 
 
 def _round(value: float) -> float:
-    """To a ten-thousandth of a millimetre: the noise of single precision shall not change a specification's hash."""
+    """To a ten-thousandth of a millimetre: the noise of single precision must not change a specification's hash."""
     return round(float(value), 7) + 0.0

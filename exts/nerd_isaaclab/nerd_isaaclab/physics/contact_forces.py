@@ -3,9 +3,9 @@
 
 """Contact forces for the sensors on a robot that a model drives.
 
-While the solver rests, the engine keeps the forces of its own last step. A model with a force head predicts them; here
-a stand-in for a contact sensor's binding to the engine answers with the model's forces, for as long as the model is in
-charge. What the sensor makes of them (history, air and contact times, first contacts) stays Isaac Lab's own code.
+While the solver rests, the engine keeps the forces of its own last step. A model with a force head predicts them: while
+it steps the robot, an object in the place of a contact sensor's binding to the engine gives the model's forces. What
+the sensor computes from them (history, air and contact times, first contacts) stays Isaac Lab's own code.
 
 The head gives one force a body and control step: of all partners together, normal force and friction in one. On a plane
 it is split along the plane's normal. On other grounds, and for bodies that touch something else, it cannot be: then all
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import warp as wp
 
-from nerd_core.grounds import PlaneGround
+from nerd_core.contact.grounds import PlaneGround
 
 if TYPE_CHECKING:
     from isaaclab.assets import Articulation
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 
 class ModelForces:
-    """Stands before a contact sensor's binding and answers for the forces of neural environments."""
+    """Takes the place of a contact sensor's binding and gives the forces of neural environments."""
 
     def __init__(self, binding: Any, neural: NeuralPhysics, bodies: torch.Tensor):
         """Keeps what is read every step.
 
         Args:
             binding: The sensor's own binding.
-            neural: Who knows the forces, and which environments are neural.
+            neural: Has the forces, and the mask of the neural environments.
             bodies: Indices of the sensor's bodies in the specification, shape (bodies of the sensor,).
         """
         self.binding = binding
@@ -76,8 +76,8 @@ class ModelForces:
         rows.copy_(values if some is None else torch.where(some[:, None], values, rows))
 
 
-def answer_for_contact_forces(scene: InteractiveScene, robot: Articulation, neural: NeuralPhysics) -> None:
-    """Puts a stand-in before the binding of every contact sensor that the model can feed. Harmless to call again."""
+def feed_contact_sensors(scene: InteractiveScene, robot: Articulation, neural: NeuralPhysics) -> None:
+    """Replaces the binding of every contact sensor that the model can feed. May be called again."""
     for sensor in scene.sensors.values():
         if not is_contact_sensor(sensor) or why_not_fed(sensor, robot) is not None:
             continue
@@ -90,7 +90,7 @@ def answer_for_contact_forces(scene: InteractiveScene, robot: Articulation, neur
         sensor._contact_binding = ModelForces(binding, neural, bodies)
 
 
-def leave_contact_forces_alone(scene: InteractiveScene) -> None:
+def release_contact_sensors(scene: InteractiveScene) -> None:
     """Gives the sensors their own bindings back."""
     for sensor in scene.sensors.values():
         if isinstance(getattr(sensor, "_contact_binding", None), ModelForces):

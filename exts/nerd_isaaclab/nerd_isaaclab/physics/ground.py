@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from nerd_core.grounds import Ground, PlaneGround
-from nerd_core.triangle_mesh import TriangleMeshGround
+from nerd_core.contact.grounds import Ground, PlaneGround
+from nerd_core.contact.triangle_mesh import TriangleMeshGround
 
 if TYPE_CHECKING:
     from isaaclab.envs import ManagerBasedEnv

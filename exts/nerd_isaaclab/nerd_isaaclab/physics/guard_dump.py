@@ -4,7 +4,7 @@
 """What the guard refused, with the steps that led there, as a directory that ``nerd replay`` reads.
 
 A dump is a directory of three files: ``spec.json``, ``dump.json`` and ``steps.safetensors``. None can carry code, and
-sizes are checked before memory is taken, so a dump may come from anybody.
+sizes are checked before memory is allocated, so dumps of unknown origin can be read.
 """
 
 from __future__ import annotations
@@ -16,17 +16,11 @@ from typing import Any
 
 import torch
 
-from nerd_core.guard import StateGuard
-from nerd_core.safe_files import (
-    UnsafeFile,
-    json_bytes,
-    parse_json,
-    parse_tensors,
-    read_bytes,
-    replace_directory,
-    tensor_bytes,
-)
-from nerd_core.spec import RobotSpec
+from nerd_core.files.atomic import replace_directory
+from nerd_core.files.safe_files import UnsafeFile, json_bytes, parse_json, read_bytes
+from nerd_core.files.safe_tensors import parse_tensors, tensor_bytes
+from nerd_core.robot.guard import StateGuard
+from nerd_core.robot.spec import RobotSpec
 
 SCHEMA = "nerd-guard-dump-1"
 """Format of the directory."""
@@ -58,14 +52,14 @@ class GuardDump:
     control: torch.Tensor
     """Controls held from those states on, shape (E, K, C)."""
     refused: torch.Tensor
-    """What the model made of the last state, shape (E, S)."""
+    """What the model predicted from the last state, shape (E, S)."""
     plane: torch.Tensor | None = None
     """Normal and offset of the ground below each environment, shape (E, 4); None for other grounds, or none."""
 
 
 @dataclass(frozen=True)
-class Offence:
-    """One number of a state, outside its bounds."""
+class BoundViolation:
+    """A number of a state that is outside its bounds."""
 
     coordinate: str
     """Its name, for instance ``joint_vel.hinge``."""
@@ -74,9 +68,9 @@ class Offence:
     value: float
     """What it was."""
     lower: float
-    """Smallest value that the guard lets pass."""
+    """Smallest value that the guard accepts."""
     upper: float
-    """Largest value that the guard lets pass."""
+    """Largest value that the guard accepts."""
 
     @property
     def what(self) -> str:
@@ -86,7 +80,7 @@ class Offence:
         return "below the bound" if self.value < self.lower else "above the bound"
 
 
-def offences(spec: RobotSpec, state: torch.Tensor) -> list[Offence]:
+def find_violations(spec: RobotSpec, state: torch.Tensor) -> list[BoundViolation]:
     """The numbers of one state that its robot's guard refuses.
 
     Args:
@@ -95,22 +89,17 @@ def offences(spec: RobotSpec, state: torch.Tensor) -> list[Offence]:
     """
     guard, names, values = StateGuard(spec), state_names(spec), state.tolist()
     found = [
-        Offence(names[i], i, values[i], float(guard.lower[i]), float(guard.upper[i]))
+        BoundViolation(names[i], i, values[i], float(guard.lower[i]), float(guard.upper[i]))
         for i in range(len(values))
         if not guard.lower[i] <= values[i] <= guard.upper[i]
     ]
     if found or bool(guard(state)):
         return found
     # Every number is within its own bounds, so a vector is too long, or a quaternion of no unit length.
-    at, bounds = spec.state, spec.guard
-    for name, part, low, high in (
-        ("|root_lin_vel|", at.root_lin_vel, 0.0, bounds.max_lin_vel),
-        ("|root_ang_vel|", at.root_ang_vel, 0.0, bounds.max_ang_vel),
-        ("|root_quat|", at.root_quat, 0.99, 1.01),
-    ):
-        length = float(state[part].norm())
-        if not low <= length <= high:
-            found.append(Offence(name, None, length, low, high))
+    for part, (shortest, longest) in guard.lengths.items():
+        length = float(state[getattr(spec.state, part)].norm())
+        if not shortest <= length <= longest:
+            found.append(BoundViolation(f"|{part}|", None, length, shortest, longest))
     return found
 
 

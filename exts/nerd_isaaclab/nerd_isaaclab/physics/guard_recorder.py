@@ -1,10 +1,11 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Remembers the last steps of every environment, and writes them down when the guard holds one.
+"""Keeps the last steps of every environment in memory, and writes them to a file when the guard holds one.
 
-Composition again: a recorder stands before the dynamics, as :mod:`~nerd_isaaclab.physics.neural_physics` stands before
-the physics manager. Without ``env.nerd.dump_dir`` there is none, and nothing is paid.
+A recorder stands in the place of the dynamics and passes every call on, as
+:mod:`~nerd_isaaclab.physics.neural_physics` does for the physics manager. Without ``env.nerd.dump_dir`` there is none,
+and it costs nothing.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from typing import Any
 
 import torch
 
-from nerd_core.contacts import Contacts
+from nerd_core.contact.contacts import Contacts
+from nerd_core.contact.grounds import PlaneGround
 from nerd_core.dynamics import NeuralDynamics
-from nerd_core.grounds import PlaneGround
-from nerd_core.predictor import Prediction
+from nerd_core.predictor.prediction import Prediction
 
 from .guard_dump import GuardDump, save
 
@@ -108,10 +109,10 @@ class GuardRecorder:
         logger.warning("The guard held %d environments. See: nerd replay %s%s", dump.facts["held"], path, last)
 
     def _refused(self, ids: torch.Tensor) -> torch.Tensor:
-        """What the model predicted for some environments before the guard stepped in."""
-        said, used = self.dynamics.prediction, self.dynamics.last_good[ids]
-        assert said is not None
-        return self.dynamics.predictor.next_state(used, Prediction(said.change[ids]))
+        """What the model predicted for some environments before the guard held them."""
+        prediction, used = self.dynamics.prediction, self.dynamics.last_good[ids]
+        assert prediction is not None
+        return self.dynamics.predictor.next_state(used, Prediction(prediction.change[ids]))
 
     def _plane(self, ids: torch.Tensor) -> torch.Tensor | None:
         ground = self.dynamics.ground

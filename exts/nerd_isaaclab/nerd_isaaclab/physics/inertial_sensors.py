@@ -4,8 +4,8 @@
 """Accelerations for the inertial sensors on a robot that a model drives.
 
 Poses and velocities reach every sensor through the engine, where the model's states are written. Accelerations do not:
-the engine keeps those of its own last step. On OvPhysX, IMU and PVA sensors read them through a view; here a stand-in
-for that view answers with the accelerations of the model's motion instead, for as long as a model is in charge.
+the engine keeps those of its own last step. On OvPhysX, IMU and PVA sensors read them through a view. While a model
+steps the robot, an object in the place of that view gives the accelerations of the model's motion instead.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _KINDS = ("Imu", "Pva")
 
 
 class ModelAccelerations:
-    """Stands before a sensor's view and answers for the accelerations of its body."""
+    """Takes the place of a sensor's view and gives the accelerations of its body."""
 
     def __init__(self, view: Any, robot: Articulation, body: int, acceleration_type: Any):
         self.view = view
@@ -41,8 +41,8 @@ class ModelAccelerations:
         wp.to_torch(dst).view_as(acceleration).copy_(acceleration)
 
 
-def answer_for_accelerations(scene: InteractiveScene, robot: Articulation) -> None:
-    """Puts a stand-in before the view of every inertial sensor on a robot. Harmless to call again."""
+def feed_inertial_sensors(scene: InteractiveScene, robot: Articulation) -> None:
+    """Replaces the view of every inertial sensor on a robot. May be called again."""
     for sensor in _sensors_on(scene, robot):
         if not isinstance(sensor._root_view, ModelAccelerations):
             from isaaclab_ov import tensor_types
@@ -52,15 +52,15 @@ def answer_for_accelerations(scene: InteractiveScene, robot: Articulation) -> No
             sensor._root_view = ModelAccelerations(sensor._root_view, robot, body, kind)
 
 
-def leave_accelerations_alone(scene: InteractiveScene, robot: Articulation) -> None:
+def release_inertial_sensors(scene: InteractiveScene, robot: Articulation) -> None:
     """Gives the sensors their own views back."""
     for sensor in _sensors_on(scene, robot):
         if isinstance(sensor._root_view, ModelAccelerations):
             sensor._root_view = sensor._root_view.view
 
 
-def find_deaf_sensors(scene: InteractiveScene) -> list[str]:
-    """Names of inertial sensors whose accelerations cannot be answered for: those of other backends."""
+def find_unfed_sensors(scene: InteractiveScene) -> list[str]:
+    """Names of inertial sensors whose accelerations a model cannot give: those of other backends."""
     return [name for name, sensor in scene.sensors.items() if _is_inertial(sensor) and not _is_ovphysx(sensor)]
 
 

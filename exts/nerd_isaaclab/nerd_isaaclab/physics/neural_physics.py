@@ -1,11 +1,11 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Stands before the stock physics manager and takes over its step.
+"""Takes over the step of the stock physics manager.
 
-Composition: an instance is put in the place of ``sim.physics_manager``. Whatever is asked of it is answered by the
-stock manager, except :meth:`NeuralPhysics.step` and :meth:`NeuralPhysics.handles_decimation`. Assets, sensors and
-managers of Isaac Lab never know.
+An instance is put in the place of ``sim.physics_manager``. It passes every attribute and call on to the stock manager,
+except :meth:`NeuralPhysics.step` and :meth:`NeuralPhysics.handles_decimation`. Assets, sensors and managers of Isaac
+Lab need no change.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from nerd_core.dynamics import NeuralDynamics
 from .robot_state import RobotState
 
 TELEPORT_TOLERANCE = 1.0e-3
-"""A state that differs from what was left by more than this was written by somebody else [m, rad, m/s or rad/s].
+"""A state that differs by more than this from the one that was written last was changed by a reset, an event or a user
+[m, rad, m/s or rad/s].
 
 Values come back from the engine exactly, but for the rounding of positions far from the world's origin, of the
 quaternion and of the velocity at the centre of mass; all of it is far below, and any push or teleport far above."""
 
 
 class NeuralPhysics:
-    """One step of the learned dynamics in the place of one control step of physics.
+    """A step of the learned dynamics in the place of a control step of physics.
 
     With all environments neural, one call of :meth:`step` advances one whole control step and the solver rests. With
     some of them neural, the solver advances all environments through the substeps, and at the end of the control step
@@ -36,7 +37,7 @@ class NeuralPhysics:
     """
 
     def __init__(self, stock: Any, robot: RobotState, dynamics: NeuralDynamics, physics_dt: float, decimation: int):
-        """Prepares to stand before a manager.
+        """Wraps a physics manager.
 
         Args:
             stock: Physics manager of the active backend (a class, as Isaac Lab has it).
@@ -64,7 +65,7 @@ class NeuralPhysics:
         """Contact force on each body over the last control step, as a model with a force head predicts it, world axes
         [N], shape (N, bodies, 3). Zero without such a head, where the guard held, and after a reset."""
         self.on_contact_forces: Callable[[], None] = _nothing
-        """Called when :attr:`contact_forces` are those of a whole control step that nobody has recorded yet."""
+        """Called when :attr:`contact_forces` are those of a whole control step, which no sensor has recorded yet."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stock, name)
@@ -102,7 +103,7 @@ class NeuralPhysics:
     def use(self, neural: torch.Tensor | None) -> None:
         """Chooses the environments that the model steps. Call between two control steps.
 
-        The history of every environment that changes sides is emptied, the others keep theirs.
+        The history of every environment that gets another owner is emptied, the others keep theirs.
 
         Args:
             neural: Mask of the neural environments, shape (N,); None for all of them.
@@ -197,11 +198,11 @@ class NeuralPhysics:
 
     def _keep_contact_forces(self) -> None:
         """Copies the predicted forces. What is not a number, or belongs to a refused state, is no force."""
-        said = getattr(self._dynamics, "prediction", None)
-        if said is None or said.force is None:
+        prediction = getattr(self._dynamics, "prediction", None)
+        if prediction is None or prediction.force is None:
             return
-        sound = ~self._dynamics.held & said.force.isfinite().all(dim=-1).all(dim=-1)
-        self.contact_forces.copy_(torch.where(sound[:, None, None], said.force, 0.0))
+        valid = ~self._dynamics.held & prediction.force.isfinite().all(dim=-1).all(dim=-1)
+        self.contact_forces.copy_(torch.where(valid[:, None, None], prediction.force, 0.0))
 
 
 def _nothing() -> None:

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
 
-from nerd_core.kinematics import ForwardKinematics
-from nerd_core.spec import Body, ContactSlot, Control, ControlKind, Inertia, Joint, RobotSpec, SpecError
+from nerd_core.robot.kinematics import ForwardKinematics
+from nerd_core.robot.spec import Body, ContactSlot, Control, ControlKind, Inertia, Joint, RobotSpec, SpecError
 
 from .collision_slots import slots_of_body
 
@@ -33,6 +34,12 @@ CONTROL_KINDS: tuple[ControlKind, ...] = ("effort", "position", "velocity")
 REPORTING_SCHEMAS = ("PhysxContactReportAPI",)
 """Schemas that change what the engine tells and not what it does: a task with contact sensors has the same robot as one
 without."""
+
+TRIALS = 3
+"""Random actions that are tried to find the controls: each after the first shows which targets respond."""
+
+NO_LIMIT = 1.0e9
+"""Engines write a joint without limit or an effort without bound as a number larger than this."""
 
 KINEMATICS_TOLERANCE = 2.0e-3
 """Largest distance between a link's position by the specification and by the engine [m]."""
@@ -77,7 +84,7 @@ def describe_robot(env: ManagerBasedEnv, robot: Articulation, name: str, control
     spec = RobotSpec(
         name=name,
         floating_base=not robot.is_fixed_base,
-        joints=_joints(robot, joint_prims, axes),
+        joints=_joints(robot, axes),
         bodies=tuple(
             dataclasses.replace(body, inertia=inertia) for body, inertia in zip(bodies, _inertias(robot), strict=True)
         ),
@@ -112,7 +119,7 @@ def find_controls(env: ManagerBasedEnv, robot: Articulation) -> tuple[Control, .
     moved = {kind: torch.zeros(len(robot.joint_names), dtype=torch.bool, device=env.device) for kind in targets}
     seen: dict[str, torch.Tensor] = {}
     with torch.random.fork_rng(devices=[]):
-        for _ in range(3):
+        for _ in range(TRIALS):
             action = torch.rand(shape, generator=generator).to(env.device) * 2.0 - 1.0
             env.action_manager.process_action(action)
             env.action_manager.apply_action()
@@ -152,7 +159,7 @@ def control_range(env: ManagerBasedEnv, robot: Articulation, spec: RobotSpec) ->
     return both.amin(dim=0), both.amax(dim=0)
 
 
-def _joints(robot: Articulation, joint_prims: dict[str, _JointPrim], axes: dict[str, tuple]) -> tuple[Joint, ...]:
+def _joints(robot: Articulation, axes: dict[str, tuple]) -> tuple[Joint, ...]:
     """Degrees of freedom with the limits and drives that the engine holds in the first environment."""
     data = robot.data
     limits = data.joint_pos_limits.torch[0].tolist()
@@ -250,7 +257,7 @@ def _joint_prims(stage: Usd.Stage, root_path: str, body_by_path: dict) -> dict[s
         if not prim.IsA(UsdPhysics.Joint):
             continue
         joint = UsdPhysics.Joint(prim)
-        ends = [_target_body(stage, rel, body_by_path) for rel in (joint.GetBody0Rel(), joint.GetBody1Rel())]
+        ends = [_target_body(rel, body_by_path) for rel in (joint.GetBody0Rel(), joint.GetBody1Rel())]
         if ends[0] is None or ends[1] is None:
             continue
         frames = [
@@ -272,7 +279,7 @@ def _joint_prims(stage: Usd.Stage, root_path: str, body_by_path: dict) -> dict[s
     return found
 
 
-def _target_body(stage: Usd.Stage, relationship, body_by_path: dict) -> str | None:
+def _target_body(relationship, body_by_path: dict) -> str | None:
     targets = relationship.GetTargets()
     return body_by_path.get(targets[0]) if targets else None
 
@@ -349,7 +356,7 @@ def _quat(value) -> tuple[float, float, float, float]:
 
 
 def _round(value: float) -> float:
-    """Six significant digits and seven decimals: a hash shall not hang on the noise of single precision."""
+    """Six significant digits and seven decimals: the noise of single precision must not change a hash."""
     return round(_short(value), 7) + 0.0
 
 
@@ -363,5 +370,5 @@ def _rounded(values) -> tuple:
 
 
 def _bound(value: float) -> float:
-    """Engines write 'no limit' as a huge number."""
-    return float("inf") if value > 1e9 else float("-inf") if value < -1e9 else _round(value)
+    """A limit, infinite where the engine writes 'no limit' as a huge number."""
+    return math.inf if value > NO_LIMIT else -math.inf if value < -NO_LIMIT else _round(value)

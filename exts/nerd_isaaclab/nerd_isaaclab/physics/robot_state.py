@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import torch
 import warp as wp
 
-from nerd_core.spec import RobotSpec
+from nerd_core.robot.spec import RobotSpec
 
 if TYPE_CHECKING:
     from isaaclab.assets import Articulation

@@ -9,6 +9,7 @@ the header the activation, the bound of the actions, and what made it.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -18,6 +19,8 @@ import safetensors
 import safetensors.torch
 import torch
 from torch import nn
+
+from nerd_core.files.atomic import write_bytes
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "elu": nn.ELU, "relu": nn.ReLU}
 """Activations a policy file may name."""
@@ -90,9 +93,15 @@ class Policy(nn.Module):
         path.parent.mkdir(parents=True, exist_ok=True)
         tensors = {name: tensor.contiguous() for name, tensor in self.state_dict().items()}
         header = {"activation": self.activation, "clip": self.clip, "facts": self.facts}
-        temporary = path.with_suffix(path.suffix + ".part")
-        safetensors.torch.save_file(tensors, temporary, {"nerd_policy": json.dumps(header, sort_keys=True)})
-        temporary.replace(path)
+        metadata = {"nerd_policy": json.dumps(header, sort_keys=True)}
+        write_bytes(path, safetensors.torch.save(tensors, metadata))
+
+    def digest(self) -> str:
+        """SHA-256 over the weights and statistics, in hexadecimal: equal policies have equal digests."""
+        digest = hashlib.sha256()
+        for name, tensor in sorted(self.state_dict().items()):
+            digest.update(name.encode() + tensor.cpu().contiguous().numpy().tobytes())
+        return digest.hexdigest()
 
     @classmethod
     def load(cls, path: str | Path) -> Policy:

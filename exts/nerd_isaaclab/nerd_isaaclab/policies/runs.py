@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+AGENT = "params/agent.yaml"
+"""File in a run's log folder with the configuration of the agent."""
 
 
 class _PlainLoader(yaml.SafeLoader):
@@ -21,11 +25,25 @@ _PlainLoader.add_constructor("tag:yaml.org,2002:python/tuple", yaml.SafeLoader.c
 _PlainLoader.add_multi_constructor("tag:yaml.org,2002:python/", lambda loader, suffix, node: None)
 
 
+def find_run(folder: Path, known: Collection[Path] = ()) -> Path:
+    """Return the latest log folder that RSL-RL has made below a folder, ``logs/rsl_rl/<experiment>/<time>``.
+
+    Args:
+        folder: Folder that the training ran in.
+        known: Log folders of earlier trainings.
+    """
+    found = [path.parent.parent for path in sorted(folder.glob(f"logs/rsl_rl/*/*/{AGENT}"))]
+    fresh = [path for path in found if path not in known]
+    if not fresh:
+        raise FileNotFoundError(f"the training left no log folder in {folder}: expected logs/rsl_rl/*/*/{AGENT}")
+    return fresh[-1]
+
+
 def load_agent(run: Path) -> dict[str, Any]:
     """Return the agent's configuration of a run."""
-    path = run / "params" / "agent.yaml"
+    path = run / AGENT
     if not path.is_file():
-        raise FileNotFoundError(f"{run} is not the log folder of a run: it has no params/agent.yaml")
+        raise FileNotFoundError(f"{run} is not the log folder of a run: it has no {AGENT}")
     return yaml.load(path.read_text(encoding="utf-8"), _PlainLoader)
 
 

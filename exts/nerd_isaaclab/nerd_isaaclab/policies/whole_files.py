@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from nerd_core.files.atomic import replace_file
+
 
 @contextmanager
 def whole_files() -> Iterator[None]:
@@ -33,12 +35,7 @@ def _whole(save: Callable[..., Any]) -> Callable[..., Any]:
     def save_whole(obj: Any, f: Any, *args: Any, **kwargs: Any) -> None:
         if not isinstance(f, (str, os.PathLike)):
             return save(obj, f, *args, **kwargs)
-        temporary = f"{os.fspath(f)}.part"
-        try:
-            save(obj, temporary, *args, **kwargs)
-            os.replace(temporary, f)
-        finally:
-            if os.path.exists(temporary):
-                os.remove(temporary)
+        with replace_file(os.fspath(f)) as waiting:
+            save(obj, waiting, *args, **kwargs)
 
     return save_whole

@@ -1,8 +1,12 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Programs behind ``nerd list-envs``, ``nerd zero-agent``, ``nerd random-agent`` and ``nerd rl``.
+"""What ``nerd <word>`` runs: each module reads the arguments of one word, calls a function, and shows the result.
 
-Each is thin over Isaac Lab's own entry points and keeps their flags; what it adds is checked input and a command line
-that works without CUDA.
+The functions stand in ``collect``, ``policies``, ``evaluation`` and ``demo``, where Python code can call them, too
+(docs/python-api.md). ``agents`` and ``rl`` hand over to Isaac Lab's own programs and keep their options::
+
+    from nerd_isaaclab.programs.evaluate import main
+    code = main(["--model", "cartpole", "--trajectories", "64"])  # as: nerd evaluate --model cartpole ...
+    assert code == 0
 """

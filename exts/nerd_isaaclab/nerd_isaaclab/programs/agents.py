@@ -9,14 +9,14 @@ nerd random-agent --task NeRD-Ant-Run --viz viser
 
 from __future__ import annotations
 
-from .launch import launch
+from ..launch.isaaclab_programs import run_isaaclab_program
 
 
 def zero_agent(argv: list[str]) -> int:
     """Run a task with zero actions."""
-    return launch("zero_agent", argv, "run_zero_agent_cli")
+    return run_isaaclab_program("zero_agent", argv, "run_zero_agent_cli")
 
 
 def random_agent(argv: list[str]) -> int:
     """Run a task with random actions."""
-    return launch("random_agent", argv, "run_random_agent_cli")
+    return run_isaaclab_program("random_agent", argv, "run_random_agent_cli")

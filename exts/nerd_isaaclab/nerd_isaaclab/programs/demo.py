@@ -1,19 +1,17 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""``nerd demo``: the whole story on one robot, in minutes, and a report to look at.
-
-.. code-block:: bash
+"""``nerd demo``: data, a model, a policy trained in it, and a report, for one robot in minutes.
 
     nerd demo                                   # Cartpole, about 10 minutes on two cores
     nerd demo --minutes 2 --out runs/quick      # with less training
     nerd demo --robot ant                       # with the shipped Ant model instead of collecting and training
     nerd demo --robot ant --model runs/ant/best # with a model of your own
-    nerd demo --smoke                           # a tiny version: shows that everything runs, proves nothing else
+    nerd demo --smoke                           # tiny sizes, only to see that everything runs
 
-PhysX is recorded, a network learns to do what it did, is judged against fresh PhysX motion, and replaces PhysX while
-RSL-RL trains a policy, which PhysX then judges. Ended with ctrl-C, it goes on where it stopped when the same command is
-run again.
+Motion of PhysX is recorded and a network is trained on it. Its errors are measured on new motion of PhysX. Then it
+replaces PhysX while RSL-RL trains a policy, which is scored in PhysX. After ctrl-C, the same command goes on where it
+stopped.
 """
 
 from __future__ import annotations
@@ -24,17 +22,27 @@ import subprocess
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import tyro
+
+from nerd_core.cli import help_text
+
+from ..demo import recipes
+
+if TYPE_CHECKING:
+    Robot = str
+else:
+    Robot = Literal[tuple(recipes.DEMO)]
+    """Names of the recipes."""
 
 
 @dataclass
 class Demo:
-    """Show the whole story on one robot, in minutes, and write a report."""
+    """Collect data, train a model and a policy in it, and write a report, in minutes."""
 
-    robot: Literal["cartpole", "ant"] = "cartpole"
-    """Which robot. For the Ant a model that is shipped takes the place of the long training."""
+    robot: Robot = "cartpole"
+    """Which robot. A recipe without a training uses the shipped model, as for the Ant."""
     out: Path | None = None
     """Folder of the run; by default ``runs/demo``, with the robot's name behind it if it is another one."""
     minutes: float | None = None
@@ -52,13 +60,14 @@ class Demo:
 
 
 def main(argv: list[str]) -> int:
-    """Show the whole story in minutes: PhysX data, a model, a policy trained in it, a report.
+    """Collect data of PhysX, train a model and a policy in it, and write a report, in minutes.
 
     Args:
         argv: Arguments, without the program's name.
     """
-    args = tyro.cli(Demo, args=argv, prog="nerd demo", description=__doc__)
-    from ..demo import recipes, run
+    args = tyro.cli(Demo, args=argv, prog="nerd demo", description=help_text(__doc__))
+    from ..demo import run
+    from ..demo.recipe import smoke
 
     recipe = recipes.DEMO[args.robot]
     if args.minutes is not None:
@@ -69,7 +78,7 @@ def main(argv: list[str]) -> int:
         stages = [replace(stage, training=replace(stage.training, minutes=args.minutes)) for stage in recipe.stages]
         recipe = replace(recipe, stages=tuple(stages))
     if args.smoke:
-        recipe = recipes.smoke(recipe)
+        recipe = smoke(recipe)
     out = args.out or default_out("demo", args.robot, args.smoke)
     page = run.run(recipe, out, f"nerd demo {shlex.join(argv)}".strip(), args.fresh, args.model, args.step_cost).page
     if args.open and not args.smoke:
@@ -85,8 +94,8 @@ def default_out(program: str, robot: str, smoke: bool) -> Path:
         robot: Name of the robot.
         smoke: Whether the run is a tiny one.
     """
-    words = [program] + ([robot] if program != "demo" or robot != "cartpole" else []) + (["smoke"] if smoke else [])
-    return Path("runs", "-".join(words))
+    default = program == "demo" and robot == Demo.robot
+    return Path("runs", "-".join([program, *([] if default else [robot]), *(["smoke"] if smoke else [])]))
 
 
 def show(page: Path) -> None:

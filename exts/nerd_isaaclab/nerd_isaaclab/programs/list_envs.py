@@ -1,40 +1,60 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""List the tasks that ``isaaclab train``, ``nerd rl train`` and the others know.
+"""``nerd list-envs``: list the tasks that ``isaaclab train``, ``nerd rl train`` and the others know.
 
     nerd list-envs
     nerd list-envs --keyword Ant
     nerd list-envs --keyword NeRD --show_presets
 
-Without ``--show_presets`` no simulator and no task is imported: the list is there at once.
+Without --show_presets no simulator and no task is imported: the list is there at once.
 """
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import dataclass
 
-from .task_ids import TaskId, find_tasks
+from ..launch.task_ids import TaskId, find_tasks
+
+
+@dataclass
+class ListEnvs:
+    """List the registered tasks, their configurations and agents."""
+
+    keyword: str | None = None
+    """Show the ids that contain this; upper and lower case are one."""
+    all: bool = False
+    """Show every task: the default, accepted because Isaac Lab's list has it."""
+    show_presets: bool = False
+    """Also show the presets; slow, since it imports every task."""
 
 
 def main(argv: list[str]) -> int:
-    """List the registered tasks, their configurations and agents."""
-    parser = argparse.ArgumentParser(
-        prog="nerd list-envs", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument("--keyword", help="show the ids that contain this (upper and lower case are one)")
-    group.add_argument("--all", action="store_true", help="show every task; the default, accepted as upstream's flag")
-    parser.add_argument("--show_presets", action="store_true", help="also show the presets (slow: imports every task)")
-    arguments = parser.parse_args(argv)
-    if arguments.show_presets:
-        return _with_presets(arguments.keyword)
-    keyword = (arguments.keyword or "").lower()
+    """List the registered tasks, their configurations and agents.
+
+    Args:
+        argv: Arguments, without the program's name.
+    """
+    args = _parse(argv) if argv else ListEnvs()
+    if args.all and args.keyword is not None:
+        raise ValueError(f"got --all and --keyword {args.keyword}, expected one of them")
+    if args.show_presets:
+        return _with_presets(args.keyword)
+    keyword = (args.keyword or "").lower()
     found = [task for task in find_tasks() if keyword in task.id.lower()]
     if not found:
-        raise ValueError(f"no task id contains '{arguments.keyword}': leave --keyword out to see all")
+        raise ValueError(f"no task id contains '{args.keyword}': leave --keyword out to see all")
     print(_table(found))
     return 0
+
+
+def _parse(argv: list[str]) -> ListEnvs:
+    """Reads the arguments; where there are none, tyro need not be imported for it."""
+    import tyro
+
+    from nerd_core.cli import help_text
+
+    return tyro.cli(ListEnvs, args=argv, prog="nerd list-envs", description=help_text(__doc__))
 
 
 def _with_presets(keyword: str | None) -> int:

@@ -3,11 +3,9 @@
 
 """``nerd models``: the models that come with the extension.
 
-.. code-block:: bash
-
-    nerd models list
-    nerd models get cartpole my-models/cartpole
-    nerd models verify
+nerd models list
+nerd models get cartpole my-models/cartpole
+nerd models verify
 """
 
 from __future__ import annotations
@@ -22,7 +20,9 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from ..models import find_model, shipped_models
+from nerd_core.cli import help_text
+
+from ..checkpoints.shipped import find_checkpoint, shipped_checkpoints
 
 
 @dataclass
@@ -56,7 +56,7 @@ def main(argv: list[str]) -> int:
         | Annotated[Get, tyro.conf.subcommand("get")]
         | Annotated[Verify, tyro.conf.subcommand("verify")]
     )
-    args = tyro.cli(commands, args=argv, prog="nerd models", description=__doc__)  # type: ignore[call-overload]
+    args = tyro.cli(commands, args=argv, prog="nerd models", description=help_text(__doc__))  # type: ignore[call-overload]
     if isinstance(args, List):
         return _list()
     if isinstance(args, Get):
@@ -69,9 +69,9 @@ def _list() -> int:
     for name in ("name", "robot", "control step", "size"):
         table.add_column(name, no_wrap=True)
     table.add_column("from the card")
-    from nerd_core.spec import RobotSpec
+    from nerd_core.robot.spec import RobotSpec
 
-    for name, path in shipped_models().items():
+    for name, path in shipped_checkpoints().items():
         spec = RobotSpec.load(path / "spec.json")
         size = sum(file.stat().st_size for file in path.iterdir() if file.is_file()) / 1e3
         shown = f"{size:.0f} kB" if size < 1e3 else f"{size / 1e3:.1f} MB"
@@ -81,7 +81,7 @@ def _list() -> int:
 
 
 def _get(args: Get) -> int:
-    source = find_model(args.name)
+    source = find_checkpoint(args.name)
     if args.out.exists():
         raise ValueError(f"'{args.out}' exists: name a folder that does not, nothing is overwritten")
     args.out.parent.mkdir(parents=True, exist_ok=True)
@@ -94,7 +94,7 @@ def _verify() -> int:
     from nerd_core import checkpoint
 
     damaged = 0
-    for name, path in shipped_models().items():
+    for name, path in shipped_checkpoints().items():
         try:
             checkpoint.load(path)
             print(f"{name}: whole")

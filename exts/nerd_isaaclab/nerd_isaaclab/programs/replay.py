@@ -3,13 +3,11 @@
 
 """``nerd replay``: shows what led to a state that the guard refused.
 
-.. code-block:: bash
-
     nerd replay dumps/dump-0001
     nerd replay dumps/dump-0001 --plot refused.png --json refused.json
     nerd replay dumps/dump-0001 --checkpoint runs/ant/best
 
-Dumps are written by an environment with ``env.nerd.dump_dir=<folder>``. With a checkpoint, the same states and controls
+Dumps are written by an environment with env.nerd.dump_dir=<folder>. With a checkpoint, the same states and controls
 are given to that model: does it leave the bounds there too?
 """
 
@@ -26,10 +24,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from nerd_core.cli import help_text
+
 if TYPE_CHECKING:
     import torch
 
-    from ..physics.guard_dump import GuardDump, Offence
+    from ..physics.guard_dump import BoundViolation, GuardDump
 
 MAX_COLUMNS = 6
 """Coordinates in the table of the last steps."""
@@ -59,7 +59,7 @@ def main(argv: list[str]) -> int:
     Args:
         argv: Arguments, without the program's name.
     """
-    args = tyro.cli(Replay, args=argv, prog="nerd replay", description=__doc__)
+    args = tyro.cli(Replay, args=argv, prog="nerd replay", description=help_text(__doc__))
     if args.steps < 1:
         raise ValueError(f"got --steps {args.steps}, expected at least 1")
     from ..physics.guard_dump import load
@@ -87,7 +87,7 @@ def describe(dump: GuardDump, predicted: torch.Tensor | None = None) -> dict[str
         dump: The dump.
         predicted: What another model makes of every state, shape (E, K, S).
     """
-    from ..physics.guard_dump import offences, state_names
+    from ..physics.guard_dump import find_violations, state_names
 
     environments = []
     for row, env in enumerate(dump.env_ids.tolist()):
@@ -96,8 +96,8 @@ def describe(dump: GuardDump, predicted: torch.Tensor | None = None) -> dict[str
         found: dict[str, Any] = {
             "env": env,
             "steps_since_reset": known,
-            "came_in_outside": [_plain(one) for one in offences(dump.spec, state[-1])],
-            "predicted_outside": [_plain(one) for one in offences(dump.spec, dump.refused[row])],
+            "came_in_outside": [_plain(one) for one in find_violations(dump.spec, state[-1])],
+            "predicted_outside": [_plain(one) for one in find_violations(dump.spec, dump.refused[row])],
             "states": [[_number(value) for value in step] for step in state.tolist()],
             "controls": [[_number(value) for value in step] for step in dump.control[row, -known:].tolist()],
             "refused": [_number(value) for value in dump.refused[row].tolist()],
@@ -105,7 +105,7 @@ def describe(dump: GuardDump, predicted: torch.Tensor | None = None) -> dict[str
         if predicted is not None:
             other = predicted[row, -1]
             found["other_model"] = {
-                "outside": [_plain(one) for one in offences(dump.spec, other)],
+                "outside": [_plain(one) for one in find_violations(dump.spec, other)],
                 "difference_to_refused": _number(float((other - dump.refused[row]).abs().max())),
             }
         environments.append(found)
@@ -130,11 +130,11 @@ def simulate(dump: GuardDump, model: str) -> torch.Tensor:
     import torch
 
     from nerd_core import checkpoint
-    from nerd_core.grounds import PlaneGround
+    from nerd_core.contact.grounds import PlaneGround
 
-    from ..models import find_model
+    from ..checkpoints.shipped import find_checkpoint
 
-    predictor = checkpoint.load(find_model(model), expected_spec=dump.spec).eval()
+    predictor = checkpoint.load(find_checkpoint(model), expected_spec=dump.spec).eval()
     if predictor.needs_contacts and dump.plane is None:
         raise ValueError("the dump holds no ground (only flat ones are stored), and this model sees contacts")
     ground = None if dump.plane is None else PlaneGround.from_vector(dump.plane)
@@ -158,35 +158,31 @@ def draw(dump: GuardDump, row: int, path: Path) -> None:
         row: Which of its environments.
         path: Picture to write.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    from nerd_core.files.figures import BLUE, ORANGE, RED, new_figure, save_figure
 
     from ..physics.guard_dump import state_names
 
     names, known = state_names(dump.spec), int(dump.length[row])
     shown = _columns(dump, row)
-    figure = Figure(figsize=(9.0, 1.8 * (len(shown) + 1)), facecolor="white", layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots(len(shown) + 1, 1, sharex=True)
     time = list(range(1 - known, 1))
-    bounds = {one.index: one for one in _offences(dump, row)}
-    for axis, index in zip(axes, shown, strict=False):
-        axis.plot(time, dump.state[row, -known:, index].tolist(), color="#3b6ea5", marker=".")
-        value = float(dump.refused[row, index])
-        if math.isfinite(value):
-            axis.plot([0, 1], [float(dump.state[row, -1, index]), value], color="#c0392b", linestyle=":", marker="x")
-        else:
-            axis.axvline(1, color="#c0392b", linestyle=":")
-        axis.set_ylabel(names[index] if math.isfinite(value) else f"{names[index]}\n{value}")
-        bound = bounds.get(index)
-        if bound is not None and math.isfinite(value):
-            axis.axhline(bound.lower if value < bound.lower else bound.upper, color="#d9822b", linestyle="--")
-    axes[-1].step(time, dump.control[row, -known:].tolist(), where="post", linewidth=1.0)
-    axes[-1].set_ylabel("controls")
-    axes[-1].set_xlabel("control steps; 1 is the refused one")
-    figure.suptitle(f"{dump.spec.name}, environment {int(dump.env_ids[row])}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
+    bounds = {one.index: one for one in _violations(dump, row)}
+    with new_figure(9.0, 1.8 * (len(shown) + 1), rows=len(shown) + 1, sharex=True) as (figure, panels):
+        for axes, index in zip(panels, shown, strict=False):
+            axes.plot(time, dump.state[row, -known:, index].tolist(), color=BLUE, marker=".")
+            value = float(dump.refused[row, index])
+            if math.isfinite(value):
+                axes.plot([0, 1], [float(dump.state[row, -1, index]), value], color=RED, linestyle=":", marker="x")
+            else:
+                axes.axvline(1, color=RED, linestyle=":")
+            axes.set_ylabel(names[index] if math.isfinite(value) else f"{names[index]}\n{value}")
+            bound = bounds.get(index)
+            if bound is not None and math.isfinite(value):
+                axes.axhline(bound.lower if value < bound.lower else bound.upper, color=ORANGE, linestyle="--")
+        panels[-1].step(time, dump.control[row, -known:].tolist(), where="post", linewidth=1.0)
+        panels[-1].set_ylabel("controls")
+        panels[-1].set_xlabel("control steps; 1 is the refused one")
+        figure.suptitle(f"{dump.spec.name}, environment {int(dump.env_ids[row])}")
+        save_figure(figure, path, dpi=110)
 
 
 def _show(dump: GuardDump, result: dict[str, Any], row: int, steps: int) -> None:
@@ -236,19 +232,19 @@ def _chosen(dump: GuardDump, env: int | None) -> int:
     return held.index(env)
 
 
-def _offences(dump: GuardDump, row: int) -> list[Offence]:
-    from ..physics.guard_dump import offences
+def _violations(dump: GuardDump, row: int) -> list[BoundViolation]:
+    from ..physics.guard_dump import find_violations
 
-    return offences(dump.spec, dump.state[row, -1]) or offences(dump.spec, dump.refused[row])
+    return find_violations(dump.spec, dump.state[row, -1]) or find_violations(dump.spec, dump.refused[row])
 
 
 def _columns(dump: GuardDump, row: int) -> list[int]:
     """Coordinates to show of an environment: those outside their bounds, or the first ones if it was a length."""
-    found = [one.index for one in _offences(dump, row) if one.index is not None]
+    found = [one.index for one in _violations(dump, row) if one.index is not None]
     return (found or list(range(dump.spec.state.dim)))[:MAX_COLUMNS]
 
 
-def _plain(one: Offence) -> dict[str, Any]:
+def _plain(one: BoundViolation) -> dict[str, Any]:
     return {
         "coordinate": one.coordinate,
         "value": _number(one.value),
@@ -259,7 +255,7 @@ def _plain(one: Offence) -> dict[str, Any]:
 
 
 def _number(value: float) -> float | str:
-    """A number for JSON, which has no words for what is not finite."""
+    """A number for JSON, which cannot hold numbers that are not finite."""
     return value if math.isfinite(value) else str(value)
 
 

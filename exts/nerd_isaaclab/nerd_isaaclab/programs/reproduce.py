@@ -3,14 +3,12 @@
 
 """``nerd reproduce``: make a shipped model and all its numbers again, from nothing, with fixed seeds.
 
-.. code-block:: bash
-
     nerd reproduce cartpole                 # half an hour on two cores; ant: an hour and more
     nerd reproduce ant --out runs/ant-again
-    nerd reproduce cartpole --smoke         # every phase in tiny sizes: shows that the way is open, proves nothing else
+    nerd reproduce cartpole --smoke         # tiny sizes, only to see that everything runs
 
 Collects, trains, evaluates open loop (passive and driven), trains policies in neural mode with three seeds, and scores
-them in both modes. Writes ``report.html``, ``report.json`` and ``model/``: the checkpoint with its card, as it is
+them in both modes. Writes report.html, report.json and model/: the checkpoint with its card, as it is
 shipped. Interrupted, it goes on where it stopped when the same command is run again.
 """
 
@@ -19,21 +17,30 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import tyro
 
+from nerd_core.cli import help_text
+
+from ..demo import recipes
 from .demo import default_out
+
+if TYPE_CHECKING:
+    Name = str
+else:
+    Name = Literal[tuple(recipes.REPRODUCE)]
+    """Names of the recipes."""
 
 
 @dataclass
 class Reproduce:
     """Make a shipped model and all its numbers again, from nothing, with fixed seeds."""
 
-    robot: tyro.conf.Positional[Literal["cartpole", "ant", "cartpole-network", "ant-network"]]
+    name: tyro.conf.Positional[Name]
     """Which model."""
     out: Path | None = None
-    """Folder of the run; by default ``runs/reproduce-<robot>``."""
+    """Folder of the run; by default ``runs/reproduce-<name>``."""
     model: str | None = None
     """Measure this model again instead of collecting and training: a directory, or the name of a shipped one."""
     only: tuple[str, ...] = ()
@@ -52,10 +59,11 @@ def main(argv: list[str]) -> int:
     Args:
         argv: Arguments, without the program's name.
     """
-    args = tyro.cli(Reproduce, args=argv, prog="nerd reproduce", description=__doc__)
-    from ..demo import card, recipes, run, story
+    args = tyro.cli(Reproduce, args=argv, prog="nerd reproduce", description=help_text(__doc__))
+    from ..demo import arguments, card, run
+    from ..demo.recipe import smoke
 
-    recipe = recipes.REPRODUCE[args.robot]
+    recipe = recipes.REPRODUCE[args.name]
     unknown = set(args.only) - {policy.task for policy in recipe.policies}
     if unknown:
         known = ", ".join(policy.task for policy in recipe.policies)
@@ -63,10 +71,10 @@ def main(argv: list[str]) -> int:
     if args.only:
         recipe = replace(recipe, policies=tuple(policy for policy in recipe.policies if policy.task in args.only))
     if args.smoke:
-        recipe = recipes.smoke(recipe)
-    out = args.out or default_out("reproduce", args.robot, args.smoke)
+        recipe = smoke(recipe)
+    out = args.out or default_out("reproduce", args.name, args.smoke)
     command = f"nerd reproduce {shlex.join(argv)}"
-    made_with = story.making_commands(recipe) if args.model == args.robot else []
+    made_with = arguments.making_commands(recipe) if args.model == args.name else []
     done = run.run(recipe, out, command, args.fresh, args.model, args.step_cost, made_with)
     shipped = card.write_model(done.model, done.results, out / "model")
     print(f"model with its card: {shipped}")

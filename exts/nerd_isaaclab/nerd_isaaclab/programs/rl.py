@@ -5,8 +5,8 @@
 
     nerd rl train --task NeRD-Cartpole
     nerd rl play --task NeRD-Cartpole --checkpoint latest --viz viser
-    nerd rl export --run logs/rsl_rl/nerd_cartpole/<run> --out models/policies/NeRD-Cartpole
-    nerd rl score --task NeRD-Cartpole --policy models/policies/NeRD-Cartpole/policy.safetensors
+    nerd rl export --run logs/rsl_rl/nerd_cartpole/<run> --out policies/NeRD-Cartpole
+    nerd rl score --task NeRD-Cartpole --policy policies/NeRD-Cartpole
 
 ``train`` and ``play`` are Isaac Lab's own programs with all their flags (``nerd rl train --task NeRD-Cartpole --help``
 lists them); ``--rl_library`` is ``rsl_rl`` unless another is named. Without CUDA the plain commands run on the CPU.
@@ -17,6 +17,8 @@ from __future__ import annotations
 import difflib
 import importlib
 import sys
+
+from nerd_core.cli import help_text
 
 COMMANDS = {
     "train": "nerd_isaaclab.programs.rl:train",
@@ -29,7 +31,7 @@ COMMANDS = {
 def main(argv: list[str]) -> int:
     """Train, play, export and score policies (train | play | export | score)."""
     if not argv or argv[0] in ("-h", "--help"):
-        print(__doc__)
+        print(help_text(__doc__))
         return 0 if argv else 2
     if argv[0] not in COMMANDS:
         near = difflib.get_close_matches(argv[0], COMMANDS, n=1)
@@ -42,18 +44,18 @@ def main(argv: list[str]) -> int:
 
 def train(argv: list[str]) -> int:
     """Train a policy."""
-    from .launch import launch
-    from .whole_files import whole_files
+    from ..launch.isaaclab_programs import run_isaaclab_program
+    from ..policies.whole_files import whole_files
 
     with whole_files():
-        return launch("train", _with_library(argv), "run_train_cli")
+        return run_isaaclab_program("train", _with_library(argv), "run_train_cli")
 
 
 def play(argv: list[str]) -> int:
     """Watch a trained policy."""
-    from .launch import launch
+    from ..launch.isaaclab_programs import run_isaaclab_program
 
-    return launch("play", _with_library(argv), "run_play_cli")
+    return run_isaaclab_program("play", _with_library(argv), "run_play_cli")
 
 
 def _with_library(argv: list[str]) -> list[str]:

@@ -3,11 +3,11 @@
 
 """Contacts as the solver reports them: pairs with points, normals, gaps and forces.
 
-What the kit-less backend delivers was tried: its aggregate contact sensor gives one force a body and, for one body and
-one filter, one averaged point. Each single point, normal, gap and force is in the engine's raw contact data, which is
-what is read here. The engine finds contacts from the poses at the *start* of a physics step, so those of the state
-before a control step are there after its first physics step. It reports pairs nearer than the sum of the shapes'
-contact offsets (a few centimetres), with a positive gap and no force before they touch.
+The contact sensor of the kit-less backend gives one force a body and, for one body and one filter, one averaged point.
+Each single point, normal, gap and force is in the engine's raw contact data, which is read here. The engine finds
+contacts from the poses at the *start* of a physics step, so those of the state before a control step are there after
+its first physics step. It reports pairs nearer than the sum of the shapes' contact offsets (a few centimetres), with a
+positive gap and no force before they touch.
 """
 
 from __future__ import annotations
@@ -97,13 +97,13 @@ class ContactProbe:
         self.clear()
 
     def clear(self) -> None:
-        """Forgets what was read."""
+        """Discards what was read."""
         self._pairs: list[tuple[np.ndarray, ...]] = []
         self._sum: np.ndarray | None = None
         self._forces: list[np.ndarray] = []
 
     def after_physics_step(self, number: int) -> None:
-        """Reads what a physics step tells.
+        """Reads the contacts of a physics step.
 
         Args:
             number: Number of the physics step within its control step.

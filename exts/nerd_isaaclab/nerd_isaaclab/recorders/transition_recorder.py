@@ -23,19 +23,19 @@ from isaaclab.utils import configclass
 
 from nerd_core.data.layout import ShardMeta
 from nerd_core.data.shards import ShardWriter
-from nerd_core.guard import StateGuard
+from nerd_core.robot.guard import StateGuard
 
-from ..collect.transitions import Transitions, planes_of, to_trajectories
 from ..physics.ground import GroundError, find_ground
 from ..physics.robot_state import RobotState
+from ..recorders.transitions import Transitions, planes_of, to_trajectories
 
 if TYPE_CHECKING:
-    from ..collect.contact_probe import ContactProbe
     from ..envs.nerd_env import NerdDynamics
+    from ..recorders.contact_probe import ContactProbe
 
 
 class TransitionRecorder(RecorderTerm):
-    """Keeps the last steps of all environments; writes them to a shard when told where."""
+    """Keeps the last steps of all environments; writes them to a shard if a folder is set."""
 
     cfg: TransitionRecorderCfg
 
@@ -51,7 +51,7 @@ class TransitionRecorder(RecorderTerm):
         self._time = 0
 
     def record_pre_step(self) -> tuple[None, None]:
-        """Reads the state before the step, and finds who was moved since the last one."""
+        """Reads the state before the step, and finds the environments that were moved since the last one."""
         if self._robot is None:
             self._robot = self._begin()
         if self._time == self.cfg.steps:
@@ -94,10 +94,10 @@ class TransitionRecorder(RecorderTerm):
         parts = (self._before, self._control, self._after, self._begins)
         before, control, after, begins = (part[: self._time].transpose(0, 1).cpu().contiguous() for part in parts)
         self.clear()
-        return Transitions(before, control, after, begins, self._planes)
+        return Transitions(before, control, after, begins, {"ground": self._planes})
 
     def clear(self) -> None:
-        """Forgets the steps since the last call of :meth:`take`; the next step begins new trajectories."""
+        """Discards the steps since the last call of :meth:`take`; the next step begins new trajectories."""
         if self._robot is not None:
             self._time = 0
             self._last = torch.full_like(self._last, torch.nan)
@@ -130,7 +130,7 @@ class TransitionRecorder(RecorderTerm):
         return RobotState(env.robot, spec, env.scene.env_origins)
 
     def _make_room(self) -> None:
-        """Writes the kept steps, or forgets them when there is nowhere to write to."""
+        """Writes the kept steps, or discards them if no folder is set."""
         if self._writer is None or self._time == 0:
             self.clear()
             return

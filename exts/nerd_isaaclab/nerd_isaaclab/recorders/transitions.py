@@ -5,15 +5,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
 
-from nerd_core.contacts import Contacts
-from nerd_core.data.layout import Trajectories
-from nerd_core.grounds import Ground, PlaneGround
-from nerd_core.guard import StateGuard
+from nerd_core.contact.grounds import Ground, PlaneGround
+from nerd_core.data.fields import FIELDS, dtype_of
+from nerd_core.data.layout import Trajectories, split_groups
+from nerd_core.robot.guard import StateGuard
 
 NOT_FINITE = "not finite"
 OUTSIDE = "outside the guard"
@@ -32,12 +34,9 @@ class Transitions:
     begins: torch.Tensor
     """Whether a step does not follow from the one before it: the environment was reset, pushed or put elsewhere;
     bool, shape (N, T)."""
-    ground: torch.Tensor | None = None
-    """Plane under each environment (unit normal, offset [m], relative to its origin), shape (N, 4)."""
-    contacts: Contacts | None = None
-    """Contacts before each step, leading dimensions (N, T)."""
-    body_force: torch.Tensor | None = None
-    """Mean contact force on each body over the step [N], world axes, shape (N, T, B, 3)."""
+    recorded: Mapping[str, Any] = field(default_factory=dict)
+    """Other fields of :data:`nerd_core.data.fields.FIELDS` or groups of them, by name: tensors of shape (N, T, ...), or
+    (N, ...) for those of a trajectory, for instance the plane under each environment; None where there is nothing."""
 
 
 def planes_of(ground: Ground | None, count: int) -> torch.Tensor | None:
@@ -90,18 +89,12 @@ def to_trajectories(transitions: Transitions, guard: StateGuard) -> tuple[Trajec
     state[torch.arange(len(number)) + number] = before[rows]
     state[last + torch.arange(len(length)) + 1] = after[rows][last]
 
-    def flat(tensor: torch.Tensor, dtype: str = "<f4") -> np.ndarray:
-        return tensor.reshape(count * steps, *tensor.shape[2:])[rows].numpy().astype(dtype, copy=False)
-
-    arrays: dict[str, np.ndarray] = {"control": flat(transitions.control)}
-    if transitions.ground is not None:
-        first = begins.reshape(-1).nonzero().squeeze(-1)[kept]
-        arrays["ground"] = transitions.ground[first // steps].numpy().astype("<f4")
-    if transitions.contacts is not None:
-        arrays["contact_distance"] = flat(transitions.contacts.distance)
-        arrays["contact_normal"] = flat(transitions.contacts.normal)
-        arrays["contact_point"] = flat(transitions.contacts.point)
-        arrays["contact_active"] = flat(transitions.contacts.active, "|u1")
-    if transitions.body_force is not None:
-        arrays["body_force"] = flat(transitions.body_force)
-    return Trajectories(length=length.numpy().astype("<i8"), state=state.numpy(), **arrays), dropped
+    environment = begins.reshape(-1).nonzero().squeeze(-1)[kept] // steps
+    arrays: dict[str, np.ndarray] = {"length": length.numpy(), "state": state.numpy()}
+    for name, tensor in {"control": transitions.control, **split_groups(transitions.recorded)}.items():
+        if FIELDS[name].rows == "trajectory":
+            tensor = tensor[environment]
+        else:
+            tensor = tensor.reshape(count * steps, *tensor.shape[2:])[rows]
+        arrays[name] = tensor.numpy()
+    return Trajectories(**{name: value.astype(dtype_of(name), copy=False) for name, value in arrays.items()}), dropped

@@ -11,10 +11,15 @@ ball, four stubs on it, four upper and four lower legs.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from .. import inertia
-from ..model import Body, Joint, Robot, Shape, Vec, scale, turning, unit
+from ..usd import inertia
+from ..usd.asset import Asset
+from ..usd.model import Shape, UsdBody, UsdJoint, UsdRobot, Vec, scale, turning, unit
+from .record import PublishedFigures, RobotRecord
+
+if TYPE_CHECKING:
+    from isaaclab.assets import ArticulationCfg
 
 DENSITY = 5.0
 """Density [kg/m^3] of every shape."""
@@ -44,11 +49,11 @@ _LEGS = (
 )
 
 
-def build() -> Robot:
+def build() -> UsdRobot:
     """Return the Ant."""
     torso = [Shape("sphere", (TORSO_RADIUS, 0.0, 0.0), color=_ORANGE, name="torso_geom")]
-    bodies: list[Body] = []
-    joints: list[Joint] = []
+    bodies: list[UsdBody] = []
+    joints: list[UsdJoint] = []
     for place, leg in enumerate(_LEGS, start=1):
         half: Vec = (0.2 * leg.side[0], 0.2 * leg.side[1], 0.0)
         torso.append(_limb(half, _ORANGE, f"aux_{place}_geom"))
@@ -58,10 +63,10 @@ def build() -> Robot:
         ):
             shape = _limb(length, _GREEN if part == "foot" else _ORANGE, f"{leg.name}_{part}_geom")
             name = f"{leg.name}_{part}"
-            bodies.append(Body(name, inertia.of_shape(shape, DENSITY), (shape,)))
+            bodies.append(UsdBody(name, inertia.of_shape(shape, DENSITY), (shape,)))
             low, high = (math.radians(limit) for limit in limits)
             joints.append(
-                Joint(
+                UsdJoint(
                     name,
                     "revolute",
                     parent=parent,
@@ -75,7 +80,7 @@ def build() -> Robot:
                 )
             )
     mass = inertia.total([inertia.of_shape(shape, DENSITY) for shape in torso])
-    return Robot("ant", (Body("torso", mass, tuple(torso)), *bodies), tuple(joints))
+    return UsdRobot("ant", (UsdBody("torso", mass, tuple(torso)), *bodies), tuple(joints))
 
 
 def _limb(end: Vec, color: Vec, name: str) -> Shape:
@@ -89,3 +94,57 @@ def _limb(end: Vec, color: Vec, name: str) -> Shape:
         color=color,
         name=name,
     )
+
+
+ASSET = Asset(
+    name="ant",
+    path="Isaac/Robots/IsaacSim/Ant/ant_instanceable.usd",
+    build=build,
+    source="written here; numbers of newton 1.6.1 nv_ant.xml (Apache-2.0)",
+    licence="BSD-3-Clause",
+)
+
+
+def articulation() -> ArticulationCfg:
+    """Ant under effort control. Damping and armature are Isaac Lab's: one dynamics model serves its stock tasks too."""
+    from isaaclab.actuators import ImplicitActuatorCfg
+    from isaaclab.assets import ArticulationCfg
+
+    from .spawn import spawn
+
+    return ArticulationCfg(
+        spawn=spawn(ASSET),
+        init_state=ArticulationCfg.InitialStateCfg(
+            pos=(0.0, 0.0, 0.5),
+            joint_pos={
+                ".*_leg": 0.0,
+                "front_left_foot": 0.785398,
+                "front_right_foot": -0.785398,
+                "left_back_foot": -0.785398,
+                "right_back_foot": 0.785398,
+            },
+        ),
+        actuators={
+            "legs": ImplicitActuatorCfg(
+                joint_names_expr=[".*"], joint_effort_limit=15.0, stiffness=0.0, damping=0.1, armature=0.05
+            )
+        },
+    )
+
+
+ROBOT = RobotRecord(
+    name="ant",
+    asset=ASSET,
+    articulation=articulation,
+    default_task="NeRD-Ant-Run",
+    published=PublishedFigures(
+        "NeRD, arXiv 2508.15755",
+        # figure 3
+        passive_errors={500: {"base_position_m": 0.057, "base_orientation_rad": 0.095, "joint_rad": 0.077}},
+        returns={  # table 1; its Ant has other masses and efforts: gaps can be compared, returns only roughly
+            "NeRD-Ant-Run": {"physics": 2541.5, "neural": 2649.5, "gap": 0.0425},
+            "NeRD-Ant-Spin": {"physics": 2624.7, "neural": 3076.2, "gap": 0.1721},
+            "NeRD-Ant-Spin-Track": {"physics": 1630.2, "neural": 1670.5, "gap": 0.0247},
+        },
+    ),
+)

@@ -4,16 +4,22 @@
 """ANYmal C: kinematics and masses of ANYbotics' URDF, collision shapes of the NeRD paper.
 
 The 14 contact slots of the paper: a capsule along the base, and on each leg a capsule across the knee and a ball for
-the foot; nothing else collides. The knee's drive is screwed to the thigh, so its capsule is the thigh's. Feet stay
+the foot; nothing else collides. The knee's drive is fixed to the thigh, so its capsule is the thigh's. Feet stay
 bodies of their own, since Isaac Lab's tasks look for them by name.
 """
 
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
-from ..model import Robot, Shape, from_axis_angle
-from . import urdf
+from ..usd import urdf
+from ..usd.asset import Asset
+from ..usd.model import Shape, UsdRobot, from_axis_angle
+from .record import RobotRecord
+
+if TYPE_CHECKING:
+    from isaaclab.assets import ArticulationCfg
 
 URDF = "anymal_c_simple_description/urdf/anymal.urdf"
 """Path in ``example-robot-data``."""
@@ -27,7 +33,7 @@ _ALONG_X = from_axis_angle((0.0, 1.0, 0.0), math.pi / 2)
 _GREY, _RED, _BLACK = (0.45, 0.45, 0.47), (0.75, 0.08, 0.08), (0.1, 0.1, 0.1)
 
 
-def build() -> Robot:
+def build() -> UsdRobot:
     """Return ANYmal C."""
     shapes = {
         "base": [
@@ -53,3 +59,52 @@ def build() -> Robot:
         ]
         keep.append(f"{leg}_FOOT")
     return urdf.assemble("anymal", urdf.links(URDF), keep, shapes)
+
+
+ASSET = Asset(
+    name="anymal_c",
+    path="Isaac/IsaacLab/Robots/ANYbotics/ANYmal-C/anymal_c.usd",
+    build=build,
+    source=(
+        "anymal.urdf of example-robot-data (ANYbotics, anymal_c_simple_description), through urdf-usd-converter; "
+        "collision shapes of the NeRD paper"
+    ),
+    licence="BSD-3-Clause",
+    packages=("example-robot-data", "urdf-usd-converter"),
+)
+
+
+def articulation() -> ArticulationCfg:
+    """ANYmal C under effort control: it falls unless a controller of the task holds it up."""
+    from isaaclab.actuators import ImplicitActuatorCfg
+    from isaaclab.assets import ArticulationCfg
+
+    from .spawn import spawn
+
+    return ArticulationCfg(
+        spawn=spawn(ASSET),
+        init_state=ArticulationCfg.InitialStateCfg(
+            pos=(0.0, 0.0, 0.6),
+            joint_pos={".*HAA": 0.0, ".*F_HFE": 0.4, ".*H_HFE": -0.4, ".*F_KFE": -0.8, ".*H_KFE": 0.8},
+        ),
+        actuators={
+            "legs": ImplicitActuatorCfg(
+                joint_names_expr=[".*HAA", ".*HFE", ".*KFE"], joint_effort_limit=80.0, stiffness=0.0, damping=0.0
+            )
+        },
+    )
+
+
+ROBOT = RobotRecord(
+    name="anymal_c",
+    asset=ASSET,
+    articulation=articulation,
+    # published: 0.65 to 1 m, tilted by 30 degrees, slow; here faster, lower and more tilted, since robots fall
+    first_states={
+        "root_height": (0.4, 1.0),
+        "root_tilt": math.pi / 4,
+        "root_ang_vel": 2.0,
+        "joint_pos_share": 0.15,
+        "joint_vel": math.pi,
+    },
+)

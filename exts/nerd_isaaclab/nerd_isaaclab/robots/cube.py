@@ -5,8 +5,15 @@
 
 from __future__ import annotations
 
-from .. import inertia
-from ..model import Body, Robot, Shape
+from typing import TYPE_CHECKING
+
+from ..usd import inertia
+from ..usd.asset import Asset
+from ..usd.model import Shape, UsdBody, UsdRobot
+from .record import RobotRecord
+
+if TYPE_CHECKING:
+    from isaaclab.assets import RigidObjectCfg
 
 SIDE = 0.1048
 """Length [m] of an edge."""
@@ -14,7 +21,35 @@ MASS = 0.37
 """Mass [kg]."""
 
 
-def build() -> Robot:
+def build() -> UsdRobot:
     """Return the cube, its mass spread evenly."""
     cube = Shape("box", (SIDE, SIDE, SIDE), color=(0.8, 0.25, 0.2))
-    return Robot("cube", (Body("cube", inertia.with_mass(cube, MASS), (cube,)),))
+    return UsdRobot("cube", (UsdBody("cube", inertia.with_mass(cube, MASS), (cube,)),))
+
+
+ASSET = Asset(
+    name="cube",
+    path="NeRD/Objects/cube.usda",
+    build=build,
+    source="written here; side and mass of the cube of ContactNets (arXiv 2009.11193)",
+    licence="BSD-3-Clause",
+)
+
+
+def articulation() -> RigidObjectCfg:
+    """The tossed cube. A rigid object: Isaac Lab's ``ovphysx`` backend cannot hold an articulation without a joint."""
+    from isaaclab.assets import RigidObjectCfg
+
+    from .spawn import spawn
+
+    return RigidObjectCfg(
+        spawn=spawn(ASSET, articulated=False),
+        init_state=RigidObjectCfg.InitialStateCfg(pos=(0.0, 0.0, 0.2)),
+    )
+
+
+ROBOT = RobotRecord(
+    name="cube",
+    asset=ASSET,
+    articulation=articulation,
+)

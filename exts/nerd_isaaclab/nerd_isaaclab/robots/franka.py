@@ -11,10 +11,17 @@ Lab's own asset the file has the variant sets ``Physics`` and ``Colliders``, and
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from ..model import Robot, Shape, Vec, turning, unit
-from . import urdf
+from ..usd import urdf
+from ..usd.asset import Asset
+from ..usd.model import Shape, UsdRobot, Vec, turning, unit
+from .record import RobotRecord
+
+if TYPE_CHECKING:
+    from isaaclab.assets import ArticulationCfg
 
 URDF = "panda_description/urdf/panda.urdf"
 """Path in ``example-robot-data``."""
@@ -42,7 +49,7 @@ FINGER_STIFFNESS, FINGER_DAMPING = 2000.0, 100.0
 """Drive of the left finger [N/m, N s/m] unless a task sets another: Isaac Lab's."""
 
 
-def build() -> Robot:
+def build() -> UsdRobot:
     """Return the Panda."""
     shapes = {
         link: [
@@ -70,3 +77,59 @@ def build() -> Robot:
             "Physics": {"physx": (), "mujoco": ()},
         },
     )
+
+
+ASSET = Asset(
+    name="franka",
+    path="Isaac/IsaacLab/Robots/FrankaEmika/franka_panda.usda",
+    build=build,
+    source=(
+        "panda.urdf of example-robot-data (Franka Emika, franka_ros), through urdf-usd-converter; capsules for meshes"
+    ),
+    licence="Apache-2.0",
+    packages=("example-robot-data", "urdf-usd-converter"),
+)
+
+
+def articulation() -> ArticulationCfg:
+    """Panda without gravity, as in the paper: efforts on the seven joints of the arm, the gripper held by its drive."""
+    from isaaclab.actuators import ImplicitActuatorCfg
+    from isaaclab.assets import ArticulationCfg
+
+    from .spawn import spawn
+
+    return ArticulationCfg(
+        spawn=spawn(ASSET, disable_gravity=True),
+        init_state=ArticulationCfg.InitialStateCfg(
+            joint_pos={
+                "panda_joint1": 0.0,
+                "panda_joint2": -0.569,
+                "panda_joint3": 0.0,
+                "panda_joint4": -2.810,
+                "panda_joint5": 0.0,
+                "panda_joint6": 3.037,
+                "panda_joint7": 0.741,
+                "panda_finger_joint.*": 0.04,
+            },
+        ),
+        actuators={
+            "arm": ImplicitActuatorCfg(
+                joint_names_expr=["panda_joint[1-7]"],
+                joint_effort_limit={"panda_joint[1-4]": 87.0, "panda_joint[5-7]": 12.0},
+                stiffness=0.0,
+                damping=0.0,
+            ),
+            "hand": ImplicitActuatorCfg(
+                joint_names_expr=["panda_finger_joint.*"], joint_effort_limit=200.0, stiffness=2000.0, damping=100.0
+            ),
+        },
+    )
+
+
+ROBOT = RobotRecord(
+    name="franka",
+    asset=ASSET,
+    articulation=articulation,
+    # published: any angles, pi rad/s; here within the limits of the joints, which the published robot has not
+    first_states={"joint_vel": math.pi},
+)

@@ -1,9 +1,12 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""What all tasks have in common: time steps, physics presets, playback."""
+"""What all tasks have in common: time steps, physics presets, how an action becomes an effort."""
+
+from dataclasses import MISSING
 
 from isaaclab.envs import ManagerBasedRLEnvCfg
+from isaaclab.envs.mdp import JointEffortActionCfg
 from isaaclab.physics import PhysxAutoCfg
 from isaaclab.utils import configclass
 from isaaclab_newton.physics import MJWarpSolverCfg, NewtonCfg
@@ -12,12 +15,6 @@ from isaaclab_physx.physics import PhysxCfg
 from isaaclab_tasks.utils import PresetCfg
 
 from ..envs.nerd_env_cfg import NerdCfg
-
-CONTROL_RATE = 60.0
-"""Control steps a second [Hz], as published for Cartpole and Ant."""
-
-PHYSICS_STEPS_PER_CONTROL_STEP = 2
-"""Physics steps in a control step; with the rate above the engine steps 1/120 s, as in Isaac Lab's stock tasks."""
 
 
 @configclass
@@ -38,6 +35,13 @@ class PhysicsPresetsCfg(PresetCfg):
 
 
 @configclass
+class JointTorquesCfg:
+    """Actions of a task: the torques of all joints."""
+
+    torque: JointEffortActionCfg = MISSING  # pyright: ignore[reportAssignmentType]  (filled in by a robot's task)
+
+
+@configclass
 class TaskEnvCfg(ManagerBasedRLEnvCfg):
     """Base of the task configurations."""
 
@@ -48,10 +52,30 @@ class TaskEnvCfg(ManagerBasedRLEnvCfg):
     """Length of an episode in control steps. Sets :attr:`episode_length_s` when the configuration is made."""
 
     def __post_init__(self):
-        """Fill what follows from the constants above."""
-        self.decimation = PHYSICS_STEPS_PER_CONTROL_STEP
-        self.sim.dt = 1.0 / (CONTROL_RATE * self.decimation)
-        self.sim.render_interval = self.decimation
+        """Choose the engine, and the published time steps."""
         self.sim.physics = PhysicsPresetsCfg()
+        self.set_control_rate()
+
+    def set_control_rate(self, rate: float = 60.0, physics_steps: int = 2):
+        """Set how often a policy acts, and what follows from it. A robot's task calls it after ``__post_init__``.
+
+        Args:
+            rate: Control steps a second [Hz]; the default is published for Cartpole and Ant.
+            physics_steps: Physics steps in a control step; by default the engine steps 1/120 s, as in Isaac Lab's stock
+                tasks.
+        """
+        self.decimation = physics_steps
+        self.sim.dt = 1.0 / (rate * physics_steps)
+        self.sim.render_interval = physics_steps
         # Isaac Lab rounds the number of steps up, and 500 / 60 s * 60 Hz is a little more than 500 in floating point.
-        self.episode_length_s = self.episode_steps / CONTROL_RATE * (1.0 - 1.0e-9)
+        self.episode_length_s = self.episode_steps / rate * (1.0 - 1.0e-9)
+
+
+def joint_efforts(limit: float, joints: str = ".*") -> JointEffortActionCfg:
+    """Actions that are efforts: one number in [-1, 1] a joint.
+
+    Args:
+        limit: Effort of a full action [N m or N].
+        joints: Expression for the names of the joints.
+    """
+    return JointEffortActionCfg(asset_name="robot", joint_names=[joints], scale=limit, clip={joints: (-limit, limit)})

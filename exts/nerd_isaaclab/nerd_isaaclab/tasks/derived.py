@@ -4,9 +4,9 @@
 """``NeRD-<id>`` for every registered manager-based task, made by rule.
 
 A derived task has the configuration of its origin with one more field, ``nerd`` (see
-:class:`~nerd_isaaclab.envs.NerdCfg`), and its environment class with the choice of dynamics in front. Tasks of other
-packages are derived alike. Registering imports no configuration and starts nothing: names are resolved when a task is
-asked for, by the ``__getattr__`` of this module and of :mod:`nerd_isaaclab.tasks.derived_agents`.
+:class:`~nerd_isaaclab.envs.nerd_env_cfg.NerdCfg`), and its environment class with the choice of dynamics in front.
+Tasks of other packages are derived alike. Registering imports no configuration and starts nothing: names are resolved
+when a task is asked for, by the ``__getattr__`` of this module and of :mod:`nerd_isaaclab.tasks.derived_agents`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import logging
 from typing import Any
 
 import gymnasium
+
+from .register import ENV_CLASS
 
 PREFIX = "NeRD-"
 """What stands before the id of the origin."""
@@ -84,6 +86,8 @@ def _is_derivable(spec: Any) -> bool:
     """Whether a registration is a manager-based task that can be told from its entry point alone."""
     if "env_cfg_entry_point" not in spec.kwargs or spec.kwargs.get("deprecated") or spec.id.startswith(PREFIX):
         return False
+    if spec.entry_point == ENV_CLASS:
+        return False  # it has the choice of dynamics already, under whatever name
     if isinstance(spec.entry_point, str):
         # Isaac Lab's own environment classes with other names are of the direct workflow. What another package's class
         # is shows only when it is imported, which is left to the moment when the task is asked for.

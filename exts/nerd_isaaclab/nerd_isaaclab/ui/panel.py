@@ -1,10 +1,10 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""What a person sees of the neural step, and may ask for while it runs.
+"""Readings of the neural step for a person, and requests that the person makes while it runs.
 
-A panel only takes requests. They come from the threads of a user interface, at any time; the environment applies them
-between two of its steps, by :meth:`NerdPanel.apply`. What went wrong is shown, and the run goes on as it was.
+A panel keeps requests. They come from the threads of a user interface, at any time; the environment applies them
+between two of its steps with :meth:`NerdPanel.apply`. A request that fails is shown, and the run goes on unchanged.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from ..envs.nerd_env_cfg import MODES
+from ..physics.modes import MODES
 
 if TYPE_CHECKING:
-    from ..envs.nerd_env import NerdDynamics
+    from ..physics.neural_physics import NeuralPhysics
 
 REFRESH_PERIOD = 0.25
 """Time between two readings [s]; each of them waits for the device."""
@@ -26,7 +26,7 @@ REFRESH_PERIOD = 0.25
 
 @dataclass(frozen=True)
 class Readings:
-    """What there is to see."""
+    """What a panel shows."""
 
     mode: str
     """Mode of the last step."""
@@ -56,16 +56,47 @@ class Readings:
         return "\n\n".join(lines)
 
 
+class PanelEnv(Protocol):
+    """What a panel needs of an environment; :class:`nerd_isaaclab.envs.nerd_env.NerdDynamics` has it."""
+
+    sim: Any
+    """Isaac Lab's simulation context."""
+
+    @property
+    def nerd(self) -> NeuralPhysics | None:
+        """What takes over the step of the physics manager; None while no checkpoint was loaded."""
+
+    @property
+    def nerd_mode(self) -> str:
+        """The mode that the last step ran in."""
+        ...
+
+    @property
+    def nerd_cfg(self) -> Any:
+        """Choice of the dynamics in the task's configuration."""
+
+    @property
+    def nerd_panel(self) -> NerdPanel:
+        """The panel of the environment."""
+        ...
+
+    def set_nerd_mode(self, mode: str) -> None:
+        """Asks for a mode."""
+
+    def load_nerd_checkpoint(self, path: str) -> None:
+        """Loads a model."""
+
+
 class NerdPanel:
     """Requests of a person to an environment, and readings of it."""
 
     modes = MODES
 
-    def __init__(self, env: NerdDynamics):
-        """Starts with nothing asked.
+    def __init__(self, env: PanelEnv):
+        """Starts without requests.
 
         Args:
-            env: Environment that applies what is asked, before each of its steps.
+            env: Environment that applies the requests before each of its steps.
         """
         self._env = env
         self._lock = threading.Lock()
@@ -84,7 +115,7 @@ class NerdPanel:
             self._asked.append(("checkpoint", path.strip()))
 
     def apply(self) -> None:
-        """Does what was asked, in that order. For the environment, between two steps."""
+        """Applies the requests in their order. Called by the environment between two steps."""
         if not self._asked:
             return
         with self._lock:
@@ -101,7 +132,7 @@ class NerdPanel:
                 self._message = str(error)
 
     def read(self) -> Readings:
-        """What there is to see. Waits for the device."""
+        """Reads the present values. Waits for the device."""
         neural = self._env.nerd
         held_now = held_total = 0
         errors: dict[str, float] = {}
@@ -122,7 +153,7 @@ class NerdPanel:
 
 
 class Ticker:
-    """Calls a function now and then, however often it is called itself."""
+    """Calls a function at most once in a period, however often it is called itself."""
 
     def __init__(self, function: Callable[[], None], period: float = REFRESH_PERIOD):
         self._function, self._period = function, period

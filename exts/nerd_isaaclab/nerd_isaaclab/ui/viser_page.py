@@ -5,12 +5,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .panel import NerdPanel, Ticker
-
-if TYPE_CHECKING:
-    from ..envs.nerd_env import NerdDynamics
+from .panel import NerdPanel, PanelEnv, Ticker
 
 
 class ViserPage:
@@ -44,7 +41,7 @@ class ViserPage:
         load.on_click(lambda _: panel.request_checkpoint(self._checkpoint.value))
 
     def refresh(self) -> None:
-        """Shows the present readings, if anybody looks."""
+        """Shows the present readings if the page is open anywhere."""
         if not self._server.get_clients():
             return
         readings = self._panel.read()
@@ -64,7 +61,7 @@ class ViserPage:
             self._panel.request_mode(event.target.value)
 
 
-def add_viser_pages(env: NerdDynamics) -> list[ViserPage]:
+def add_viser_pages(env: PanelEnv) -> list[ViserPage]:
     """Adds the controls to the page of every viser viewer of an environment, and keeps them up to date.
 
     Args:

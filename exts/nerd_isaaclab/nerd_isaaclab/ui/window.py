@@ -5,25 +5,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import omni.ui
 from isaaclab.envs.ui import ManagerBasedRLEnvWindow
 
 from .panel import NerdPanel, Ticker
 
-if TYPE_CHECKING:
-    from ..envs.nerd_env import NerdDynamics
-
 
 class NerdEnvWindow(ManagerBasedRLEnvWindow):
     """Isaac Lab's window with a frame for the neural step."""
 
-    def __init__(self, env: NerdDynamics, window_name: str = "IsaacLab"):
+    def __init__(self, env: Any, window_name: str = "IsaacLab"):
         """Adds the frame.
 
         Args:
-            env: The environment.
+            env: The environment, which has a panel (:class:`~nerd_isaaclab.ui.panel.PanelEnv`).
             window_name: Title of the window.
         """
         super().__init__(env, window_name)

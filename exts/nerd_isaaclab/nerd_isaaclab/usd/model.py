@@ -57,7 +57,7 @@ class MassProperties:
 
 
 @dataclass(frozen=True)
-class Body:
+class UsdBody:
     """One rigid link."""
 
     name: str
@@ -73,7 +73,7 @@ class Body:
 
 
 @dataclass(frozen=True)
-class Joint:
+class UsdJoint:
     """A joint between two bodies."""
 
     name: str
@@ -109,28 +109,28 @@ class Joint:
 
 
 @dataclass(frozen=True)
-class Robot:
+class UsdRobot:
     """A whole articulation, or a single free body."""
 
     name: str
     """Name of the root prim."""
-    bodies: tuple[Body, ...]
+    bodies: tuple[UsdBody, ...]
     """Bodies, the root first."""
-    joints: tuple[Joint, ...] = ()
+    joints: tuple[UsdJoint, ...] = ()
     """Joints, a parent's before its child's."""
     fixed_base: bool = False
-    """Whether the root body is bolted to the world."""
+    """Whether the root body is fixed to the world."""
     variants: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     """USD variant sets: the name of each variant, the first the default, and the bodies that do not collide in it."""
 
-    def body(self, name: str) -> Body:
+    def body(self, name: str) -> UsdBody:
         """Return the body called ``name``."""
         for body in self.bodies:
             if body.name == name:
                 return body
         raise KeyError(f"robot '{self.name}' has no body '{name}', it has {[body.name for body in self.bodies]}")
 
-    def placed(self) -> Robot:
+    def placed(self) -> UsdRobot:
         """Return the robot with the pose of every body computed from its joints."""
         placed = {self.bodies[0].name: self.bodies[0]}
         for joint in self.joints:
@@ -178,11 +178,6 @@ def multiply(a: Quat, b: Quat) -> Quat:
     u, v = a[:3], b[:3]
     x, y, z = add(add(scale(v, a[3]), scale(u, b[3])), cross(u, v))
     return (x, y, z, a[3] * b[3] - dot(u, v))
-
-
-def conjugate(a: Quat) -> Quat:
-    """Return the opposite rotation."""
-    return (-a[0], -a[1], -a[2], a[3])
 
 
 def rotate(a: Quat, v: Vec) -> Vec:

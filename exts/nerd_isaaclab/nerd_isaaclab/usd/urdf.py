@@ -1,10 +1,10 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Robots from the URDF files of ``example-robot-data``, converted by ``urdf-usd-converter`` and tidied.
+"""Robots from URDF files, those of ``example-robot-data`` by name, converted by ``urdf-usd-converter`` and tidied.
 
 The converter turns links, masses, joints and limits into USD; meshes and collision shapes are left out beforehand,
-since ours come instead. What it wrote is read back and tidied: links that are screwed to another are merged with it,
+since ours come instead. What it wrote is read back and tidied: links that are fixed to another are merged with it,
 unless a task asks for them by name, and every position gets back the decimals of the URDF (the converter stores
 float32).
 """
@@ -22,8 +22,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from .. import inertia
-from ..model import NO_ROTATION, Body, Joint, MassProperties, Quat, Robot, Shape, Vec, add, multiply, rotate
+from . import inertia
+from .model import NO_ROTATION, MassProperties, Quat, Shape, UsdBody, UsdJoint, UsdRobot, Vec, add, multiply, rotate
 
 ROBOTS = "cmeel.prefix/share/example-robot-data/robots"
 """Where the distribution ``example-robot-data`` keeps its robots, below the folder packages are installed in."""
@@ -43,8 +43,8 @@ class Link:
     """Rotation (xyzw) in the parent's frame, joints at zero."""
     mass: MassProperties | None
     """What it weighs; ``None``: nothing."""
-    joint: Joint | None
-    """Joint to the parent; ``None``: screwed to it."""
+    joint: UsdJoint | None
+    """Joint to the parent; ``None``: fixed to it."""
 
 
 def urdf_path(relative: str) -> Path:
@@ -65,13 +65,13 @@ def urdf_path(relative: str) -> Path:
     return path
 
 
-def links(relative: str) -> list[Link]:
+def links(path: str) -> list[Link]:
     """Convert a URDF file and return its links, a parent before its children.
 
     Args:
-        relative: Path below the folder of all robots of ``example-robot-data``.
+        path: Absolute path of a file, or one below the folder of all robots of ``example-robot-data``.
     """
-    tree = ElementTree.parse(urdf_path(relative))
+    tree = ElementTree.parse(path if os.path.isabs(path) else urdf_path(path))
     for link in tree.getroot().iter("link"):
         for tag in ("visual", "collision", "self_filter"):
             for element in link.findall(tag):
@@ -95,46 +95,46 @@ def assemble(
     keep: Collection[str],
     shapes: Mapping[str, Sequence[Shape]],
     fixed_base: bool = False,
-) -> Robot:
-    """Merge links that are screwed together and dress the result in shapes.
+) -> UsdRobot:
+    """Merge links that are fixed to each other, and add shapes.
 
     Args:
         name: Name of the robot's root prim.
         parts: Links of the URDF, a parent before its children.
-        keep: Links to keep as bodies of their own although they are screwed to another.
+        keep: Links to keep as bodies of their own although they are fixed to another.
         shapes: Shapes in the frame of the URDF link they are listed under.
-        fixed_base: Whether the root is bolted to the world.
+        fixed_base: Whether the root is fixed to the world.
     """
     names = [part.name for part in parts]
     unknown = (set(keep) | set(shapes)) - set(names)
     if unknown:
         raise ValueError(f"'{name}' has no links {sorted(unknown)}, it has {names}")
-    home: dict[str, tuple[str, Vec, Quat]] = {}  # link -> body it belongs to, and its pose there
+    place: dict[str, tuple[str, Vec, Quat]] = {}  # link -> body it belongs to, and its pose there
     masses: dict[str, list[MassProperties]] = {}
-    dressed: dict[str, list[Shape]] = {}
-    joints: list[Joint] = []
+    body_shapes: dict[str, list[Shape]] = {}
+    joints: list[UsdJoint] = []
     for part in parts:
         owner, pos, quat = (part.name, part.pos, part.quat)
         if part.parent is not None:
-            owner, parent_pos, parent_quat = home[part.parent]
+            owner, parent_pos, parent_quat = place[part.parent]
             pos, quat = add(parent_pos, rotate(parent_quat, part.pos)), multiply(parent_quat, part.quat)
         if part.parent is None or part.joint is not None or part.name in keep:
             if part.parent is not None:
-                joint = part.joint or Joint(
+                joint = part.joint or UsdJoint(
                     f"{part.name}_fixed", "fixed", parent=owner, child=part.name, axis=(1.0, 0.0, 0.0), pos=pos
                 )
                 joints.append(replace(joint, parent=owner, pos=_tidy(pos), quat=quat))
             owner, pos, quat = part.name, (0.0, 0.0, 0.0), NO_ROTATION
-            masses[owner], dressed[owner] = [], []
-        home[part.name] = (owner, pos, quat)
+            masses[owner], body_shapes[owner] = [], []
+        place[part.name] = (owner, pos, quat)
         if part.mass is not None:
             masses[owner].append(inertia.moved(part.mass, pos, quat))
         for shape in shapes.get(part.name, ()):
-            dressed[owner].append(
+            body_shapes[owner].append(
                 replace(shape, pos=add(pos, rotate(quat, shape.pos)), quat=multiply(quat, shape.quat))
             )
-    bodies = tuple(Body(owner, inertia.total(found), tuple(dressed[owner])) for owner, found in masses.items())
-    return Robot(name, bodies, tuple(joints), fixed_base)
+    bodies = tuple(UsdBody(owner, inertia.total(found), tuple(body_shapes[owner])) for owner, found in masses.items())
+    return UsdRobot(name, bodies, tuple(joints), fixed_base)
 
 
 def _read(path: str) -> Iterator[Link]:
@@ -176,7 +176,7 @@ def _mass(prim) -> MassProperties | None:
     return MassProperties(_decimals(mass), _tidy(com), ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
 
 
-def _joint(prim) -> Joint:
+def _joint(prim) -> UsdJoint:
     """Read a joint that moves; where it sits is read from its child link."""
     from pxr import UsdPhysics
 
@@ -189,7 +189,7 @@ def _joint(prim) -> Joint:
     velocity = prim.GetAttribute("newton:velocityLimit").Get() if prim.HasAttribute("newton:velocityLimit") else None
     effort = prim.GetAttribute("urdf:limit:effort").Get() if prim.HasAttribute("urdf:limit:effort") else None
     mimics = prim.GetRelationship("newton:mimicJoint").GetTargets() if prim.HasRelationship("newton:mimicJoint") else []
-    return Joint(
+    return UsdJoint(
         prim.GetName(),
         "revolute" if revolute else "prismatic",
         parent="",

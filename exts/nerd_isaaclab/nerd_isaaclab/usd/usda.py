@@ -1,7 +1,7 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Writes a :class:`~nerd_isaaclab.assets.model.Robot` as USDA text that PhysX accepts without a warning.
+"""Writes a :class:`~nerd_isaaclab.usd.model.UsdRobot` as USDA text that PhysX accepts without a warning.
 
 What the engine wants, and so what every file has: an articulation root above the links; every link a child of it with
 mass, centre of mass, principal inertia and principal axes written out (nothing is left to be guessed from shapes);
@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 
 from . import inertia
-from .model import NO_ROTATION, Body, Joint, Quat, Robot, Shape, Vec, multiply, turning
+from .model import NO_ROTATION, Quat, Shape, UsdBody, UsdJoint, UsdRobot, Vec, multiply, turning
 
 _AXES: dict[Vec, str] = {(1.0, 0.0, 0.0): "X", (0.0, 1.0, 0.0): "Y", (0.0, 0.0, 1.0): "Z"}
 
@@ -36,7 +36,7 @@ def header(default_prim: str, facts: dict[str, str]) -> str:
     )
 
 
-def robot_text(robot: Robot, facts: dict[str, str]) -> str:
+def robot_text(robot: UsdRobot, facts: dict[str, str]) -> str:
     """Return the USDA text of a robot.
 
     Args:
@@ -116,7 +116,7 @@ def shape_lines(shape: Shape, name: str) -> list[str]:
     return lines
 
 
-def _body(body: Body) -> list[str]:
+def _body(body: UsdBody) -> list[str]:
     """Return the USDA lines of one link."""
     moments, axes = inertia.principal(body.mass.inertia)
     lines = [
@@ -160,7 +160,7 @@ def _variant_set(name: str, variants: dict[str, tuple[str, ...]]) -> list[str]:
     return [*lines, "}"]
 
 
-def _root_joint(robot: Robot) -> list[str]:
+def _root_joint(robot: UsdRobot) -> list[str]:
     """Return the USDA lines that bolt the root body to the world."""
     root = robot.bodies[0]
     return [
@@ -175,7 +175,7 @@ def _root_joint(robot: Robot) -> list[str]:
     ]
 
 
-def _joint(robot: Robot, joint: Joint) -> list[str]:
+def _joint(robot: UsdRobot, joint: UsdJoint) -> list[str]:
     """Return the USDA lines of one joint."""
     ends = [
         f"    rel physics:body0 = </{robot.name}/{joint.parent}>",

@@ -24,6 +24,7 @@ import importlib
 import importlib.metadata
 import importlib.util
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -84,7 +85,12 @@ def summary(target: str) -> str:
         return f"(cannot be read: {error})"
     found = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function]
     docstring = (ast.get_docstring(found[0]) if found else None) or ast.get_docstring(tree) or ""
-    return docstring.partition("\n")[0]
+    return help_text(docstring).partition("\n")[0]
+
+
+def help_text(docstring: str | None) -> str:
+    """The docstring of a program as its help shows it: without the marks of reStructuredText."""
+    return re.sub(r"\.\. code-block:: \w+\n\n", "", docstring or "").replace("``", "")
 
 
 def _run(name: str, target: str, argv: list[str]) -> int:

@@ -28,8 +28,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from .. import checkpoint
-from ..serialization import to_plain
-from ..spec import diff_specs
+from ..files.serialization import to_plain
+from ..robot.comparison import diff_specs
+from . import help_text
 
 
 @dataclass
@@ -86,9 +87,7 @@ Command = (
 
 def main(argv: list[str]) -> int:
     """Show, compare, verify and export trained models."""
-    command: Any = tyro.cli(
-        Command, prog="nerd checkpoint", args=argv, description=(__doc__ or "").replace(".. code-block:: bash\n\n", "")
-    )  # type: ignore[call-overload]
+    command: Any = tyro.cli(Command, prog="nerd checkpoint", args=argv, description=help_text(__doc__))  # type: ignore[call-overload]
     return {Info: _info, Diff: _diff, Verify: _verify, Export: _export}[type(command)](command)
 
 
@@ -162,7 +161,7 @@ def describe(found: checkpoint.Checkpoint) -> dict[str, Any]:
     return {
         "checkpoint": {
             "path": str(found.path),
-            "format": checkpoint.SCHEMA,
+            "format": found.schema,
             "size": f"{sum(file.stat().st_size for file in found.path.rglob('*') if file.is_file()) / 2**20:.2f} MiB",
             "training can go on": found.has_training_state,
         },

@@ -33,7 +33,8 @@ from ..data.flat import flat_bytes, wanted_fields
 from ..data.inspection import Coverage, DatasetStats, inspect
 from ..data.manifest import Contents, find_segments, write_manifest
 from ..data.plots import plot
-from ..serialization import to_plain
+from ..files.serialization import to_plain
+from . import help_text
 
 
 @dataclass
@@ -60,7 +61,7 @@ class Stats:
 
 @dataclass
 class Check:
-    """Read every number and list what would spoil a training. Exits with 1 if there are errors."""
+    """Read every number and list what would harm a training. Exits with 1 if there are errors."""
 
     path: tyro.conf.Positional[Path]
     """Folder of a dataset, of one of its shards, or a segment."""
@@ -101,7 +102,7 @@ Command = (
 
 def main(argv: list[str] | None = None) -> int:
     """Look at datasets of trajectories: measure, check and draw them."""
-    command = tyro.cli(Command, args=argv, prog="nerd data", description=__doc__)  # type: ignore[arg-type]
+    command = tyro.cli(Command, args=argv, prog="nerd data", description=help_text(__doc__))  # type: ignore[arg-type]
     return {Info: _info, Stats: _stats, Check: _check, Plot: _plot, Seal: _seal}[type(command)](command)
 
 
@@ -185,7 +186,7 @@ def _seal(command: Seal) -> int:
 
 def _open(path: Path) -> TrajectoryDataset:
     recorded = all("contact_distance" in segment.header.arrays for segment in find_segments(path).segments)
-    return TrajectoryDataset.open(path, contacts=recorded)
+    return TrajectoryDataset.open(path, recorded=("contacts",) if recorded else ())
 
 
 def _describe(contents: Contents) -> dict:
@@ -214,7 +215,7 @@ def _describe(contents: Contents) -> dict:
         "duration_s": transitions * spec.control_dt,
         "arrays": sorted(set.intersection(*(set(segment.header.arrays) for segment in contents.segments))),
         "bytes": sum(shard["bytes"] for shard in shards.values()),
-        "bytes_to_train": flat_bytes(contents, wanted_fields(contents, contacts=False, body_force=False)),
+        "bytes_to_train": flat_bytes(contents, wanted_fields(contents)),
         "hash": contents.dataset_hash,
         "shards": list(shards.values()),
     }

@@ -6,13 +6,13 @@
 .. code-block:: bash
 
     nerd train data/cartpole --preset residual --minutes 5 --out runs/cartpole
-    nerd train data/ant --preset small --minutes 60 --batch 512 --rollout.weight 0.5 --out runs/ant
+    nerd train data/ant --preset small --minutes 60 --batch-size 512 --rollout.weight 0.5 --out runs/ant
     nerd train data/ant --out runs/ant --resume                       # go on after an interruption
     nerd train data/ant --config runs/ant/best --out runs/ant-again   # the same settings once more
     nerd train data/ant-rough --start runs/ant/best --minutes 10 --out runs/ant-rough
     nerd train data/ant-air --token.no-contacts --out runs/ant-air    # a robot that touches nothing ...
     nerd train data/ant --free-motion runs/ant-air/best --token.contact-motion --out runs/ant  # ... and contacts
-    nerd train data/ant --preset rules --minutes 6 --out runs/ant     # mechanics, and rules of contact that are learned
+    nerd train data/ant --preset mechanics --minutes 6 --out runs/ant # mechanics, and rules of contact that are learned
     torchrun --nproc-per-node 2 -m nerd_core train data/ant --preset paper-384 --minutes 600 --out runs/ant-paper
 
 The settings of the network and of the training stand in the help of the preset: ``nerd train --preset small --help``.
@@ -23,10 +23,11 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import torch
 import tyro
@@ -34,26 +35,45 @@ from rich.console import Console
 from rich.table import Table
 
 from .. import checkpoint
-from ..contact_solver import ContactSolverCfg
+from ..checkpoint_limits import require_buildable
 from ..data.dataset import TrajectoryDataset
 from ..data.sampler import WindowSampler
-from ..losses import ground_of
-from ..models import MlpCfg, ModelCfg, NoNetworkCfg, RecurrentCfg, ResidualMlpCfg, transformer_cfg
-from ..predictor import Predictor, PredictorCfg
-from ..serialization import from_plain
-from ..tokens import TokenCfg
-from ..training import BEST, LAST, TrainCfg, TrainingError, TrainResult, train
+from ..files.kinds import OfKind
+from ..files.serialization import from_plain
+from ..network.config import NetworkCfg
+from ..predictor.config import PredictorCfg
+from ..predictor.free_motion import FreeMotion, FreeMotionCfg
+from ..predictor.mechanics_prior import MechanicsPriorCfg
+from ..predictor.predictor import Predictor
+from ..predictor.prior import PriorCfg
+from ..training.config import TrainCfg, TrainingError
+from ..training.losses import ground_of
+from ..training.migration import RENAMED, RENAMED_VALUES, migrate_settings
+from ..training.presets import DEFAULT_MINUTES, PRESETS, PresetName
+from ..training.run import TrainResult, train
+from ..training.saving import BEST, LAST
+from . import help_text
 
 LOGS = "logs"
 """Folder of the logs in the folder of a run."""
 
-DEFAULT_MINUTES = 5.0
-"""Budget of a run for which none was given [min]."""
-
 CONTACT_SAMPLE = 100_000
 """Transitions in which to look for contacts."""
 
-Preset = Literal["residual", "tiny", "small", "paper-192", "paper-384", "mlp", "gru", "lstm", "rules"]
+OLD_GROUPS = {"--model.": "--network.", "--solver.": "--prior."}
+"""Beginnings of options of earlier versions, and of today."""
+
+OLD_OPTIONS = {
+    "--prior.soft": "--prior.compliance",
+    "--prior.scales": "--prior.feature-scales",
+    "--token.falling": "--prior=free_fall",
+    "--token.no-falling": "--prior=none",
+    **{f"--{old.replace('_', '-')}": f"--{new.replace('_', '-')}" for old, new in RENAMED.items()},
+}
+"""Options of earlier versions, and of today; the groups are those of today."""
+
+OLD_VALUES = {**RENAMED_VALUES, "preset": {"rules": "mechanics"}}
+"""Values of options, of earlier versions and of today."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +85,18 @@ class Train:
     validation by their hash."""
     out: Path
     """Folder of the run: checkpoints ``best`` and ``last``, logs."""
-    preset: Preset = "residual"
+    preset: PresetName = "residual"
     """Kind and size of the network, with settings of the training that suit it."""
     config: Path | None = None
     """Settings of an earlier run: a ``config.json`` or the checkpoint that holds it. Instead of a preset."""
     start: Path | None = None
     """Checkpoint whose weights and normalisers to start from, to fine-tune it. Instead of a preset."""
+    network: str | None = None
+    """Kind of network, built in or of an installed package, whose settings are then ``--network.*``; by default as the
+    preset says, ``none`` for a prior alone."""
+    prior: str | None = None
+    """What predicts the motion before the network adds to it, with its own defaults for ``--prior.*``: ``mechanics``,
+    ``free_fall`` (a robot in the air), that of an installed package, or ``none``; by default as the preset says."""
     free_motion: Path | None = None
     """Checkpoint of a model without contacts, trained on a robot in the air. It becomes a part of the new one, which
     then learns only what contacts add to it."""
@@ -100,12 +126,9 @@ def main(argv: list[str]) -> int:
         prepare_folder(command)
     if not command.data:
         raise TrainingError("got no dataset, expected at least one folder")
-    data = TrajectoryDataset.join(
-        [
-            TrajectoryDataset.open(path, contacts=command.recorded_contacts, body_force=command.predictor.force_head)
-            for path in command.data
-        ]
-    )
+    wanted = {"contacts": command.recorded_contacts, "body_force": command.predictor.force_head}
+    recorded = tuple(name for name, is_wanted in wanted.items() if is_wanted)
+    data = TrajectoryDataset.join([TrajectoryDataset.open(path, recorded=recorded) for path in command.data])
     predictor = make_predictor(command, data).to(choose_device(command.device))
     parts = data.split("train"), data.split("valid")
     if leads:
@@ -128,12 +151,16 @@ def parse(argv: Sequence[str]) -> Train:
         first.add_argument(name, type=Path)
     for name in ("--minutes", "--updates"):
         first.add_argument(name)
+    first.add_argument("--network")
+    first.add_argument("--prior")
     first.add_argument("--resume", action="store_true")
+    argv = todays_words(argv)
     try:
         early, _ = first.parse_known_args(argv)
     except argparse.ArgumentError:
         early = first.parse_args([])  # tyro explains it better, below
     predictor, training = _defaults(early)
+    predictor = _chosen_kinds(predictor, early, argv)
     if early.updates is not None and early.minutes is None:
         training = replace(training, updates=training.updates or 1, minutes=None)
     elif early.minutes is not None and early.updates is None:
@@ -144,36 +171,59 @@ def parse(argv: Sequence[str]) -> Train:
         prog="nerd train",
         args=list(argv),
         default=default,
-        description=(__doc__ or "").replace(".. code-block:: bash\n\n", ""),
+        description=help_text(__doc__),
     )
 
 
-def preset_settings(name: str) -> tuple[PredictorCfg, TrainCfg]:
-    """Network and training of a preset.
+def _chosen_kinds(cfg: PredictorCfg, early: argparse.Namespace, argv: Sequence[str]) -> PredictorCfg:
+    """The settings with network and prior of the kinds that were asked for."""
+    network, prior = cfg.network, cfg.prior
+    if early.network is not None:
+        network = None if early.network == "none" else _default_settings(NetworkCfg, early.network)
+    if early.prior is not None:
+        prior = None if early.prior == "none" else _default_settings(PriorCfg, early.prior)
+    elif prior is None and any(word.startswith("--prior.") for word in argv):
+        prior = MechanicsPriorCfg()
+    return replace(cfg, network=network, prior=prior)
+
+
+def _default_settings[T: OfKind](family: type[T], kind: str) -> T:
+    """Settings of a kind as they are by default."""
+    settings = family.kinds.settings(kind)
+    try:
+        return settings()  # type: ignore[return-value]
+    except TypeError:
+        raise TrainingError(
+            f"'{kind}' has no settings by default, expected another kind of {family.kinds.what}"
+        ) from None
+
+
+def todays_words(argv: Sequence[str]) -> list[str]:
+    """A command line with options and values of earlier versions under their names of today; a note names each.
 
     Args:
-        name: One of :data:`Preset`.
+        argv: Words after ``nerd train``.
     """
-    training = TrainCfg(minutes=DEFAULT_MINUTES)
-    if name == "rules":
-        # A few thousand weights, which all regimes and speeds teach the same.
-        training = replace(training, batch=1024, regime_power=1.0, pace=0.3, statistics=100_000)
-        training = replace(training, optimiser=replace(training.optimiser, lr=1.0e-2))
-        return PredictorCfg(model=NoNetworkCfg(), solver=ContactSolverCfg(substeps=4)), training
-    if name in ("tiny", "small", "paper-192", "paper-384"):
-        model: ModelCfg = transformer_cfg(name)
-        # Windows of three times the network's own: most tokens then see a full one.
-        training = replace(training, length=30, batch=256, optimiser=replace(training.optimiser, lr=3.0e-3))
-    elif name in ("gru", "lstm"):
-        model = RecurrentCfg(cell="gru" if name == "gru" else "lstm")
-        training = replace(training, length=30, batch=256, optimiser=replace(training.optimiser, lr=3.0e-3))
-    elif name in ("residual", "mlp"):
-        model = ResidualMlpCfg() if name == "residual" else MlpCfg()
-    else:
-        raise TrainingError(f"got the preset '{name}', expected one of {', '.join(Preset.__args__)}")
-    # What repeats or ablates the published models sees what they see.
-    token = TokenCfg(limits=name in ("residual", "tiny", "small"))
-    return PredictorCfg(model=model, token=token), training
+    words: list[str] = []
+    values: dict[str, str] = {}
+    for word in argv:
+        option, equals, value = word.partition("=")
+        new = option
+        if option.startswith("--"):
+            new = option.replace("_", "-")
+            group = next((group for group in OLD_GROUPS if new.startswith(group)), "")
+            new = OLD_GROUPS.get(group, "") + new.removeprefix(group)
+            new = OLD_OPTIONS.get(new, new)
+            if new != option.replace("_", "-"):
+                print(f"note: {option} is now {new}", file=sys.stderr)
+            values = OLD_VALUES.get(new.removeprefix("--").replace("-", "_"), {})
+        elif option in values:
+            new = values[option]
+            print(f"note: {words[-1]} {option} is now {words[-1]} {new}", file=sys.stderr)
+        words.append(new + equals + values.get(value, value))
+        if not option.startswith("--") or equals:
+            values = {}
+    return words
 
 
 def prepare_folder(command: Train) -> None:
@@ -213,7 +263,7 @@ def make_predictor(command: Train, data: TrajectoryDataset) -> Predictor:
     if source is None:
         free, cfg = _free_motion(command, data), command.predictor
         if free is not None:
-            cfg = replace(cfg, free=free.cfg.as_free_motion())
+            cfg = replace(cfg, prior=FreeMotionCfg.of(free.cfg))
         predictor = _fresh_predictor(data, cfg, free, command.training.seed)
         can_say = predictor.needs_contacts and ("ground" in data.arrays or "contact_active" in data.arrays)
         if can_say and not comes_near_ground(predictor, data):
@@ -231,17 +281,18 @@ def make_predictor(command: Train, data: TrajectoryDataset) -> Predictor:
 
 def _fresh_predictor(data: TrajectoryDataset, cfg: PredictorCfg, free: Predictor | None, seed: int) -> Predictor:
     """A predictor with weights that depend on the seed alone, and the weights of the model of free motion, if any."""
+    require_buildable(data.spec, cfg)
     torch.manual_seed(seed)
     predictor = Predictor(data.spec, cfg)
-    if predictor.free is not None and free is not None:
-        predictor.free.load_state_dict(free.state_dict())
+    if isinstance(predictor.prior, FreeMotion) and free is not None:
+        predictor.prior.predictor.load_state_dict(free.state_dict())
     return predictor
 
 
 def _free_motion(command: Train, data: TrajectoryDataset) -> Predictor | None:
     """The model of free motion to build in; None if there shall be none."""
     if command.free_motion is None:
-        if command.predictor.free is not None:
+        if isinstance(command.predictor.prior, FreeMotionCfg):
             raise TrainingError("the model to be repeated has one of free motion within: name it with --free-motion")
         return None
     model = checkpoint.load(command.free_motion, expected_spec=data.spec)
@@ -283,31 +334,30 @@ def _defaults(early: argparse.Namespace) -> tuple[PredictorCfg, TrainCfg]:
         return _settings_of(early.config)
     if early.start is not None:
         return checkpoint.read_config(early.start).predictor, TrainCfg(minutes=DEFAULT_MINUTES)
-    if early.preset not in Preset.__args__:
-        early.preset = "residual"  # tyro explains it better
-    return preset_settings(early.preset)
+    chosen = PRESETS.get(early.preset, PRESETS["residual"])  # tyro explains a wrong name better
+    return chosen.predictor, chosen.training
 
 
 def _settings_of(path: Path) -> tuple[PredictorCfg, TrainCfg]:
     config = checkpoint.read_config(path)
     if config.training is None:
         raise TrainingError(f"'{path}' holds no settings of a training: it can be used, but not repeated")
-    return config.predictor, from_plain(TrainCfg, config.training, f"{path}: training")
+    return config.predictor, from_plain(TrainCfg, migrate_settings(config.training), f"{path}: training")
 
 
 def _announce(command: Train, predictor: Predictor, data: TrajectoryDataset, valid: TrajectoryDataset) -> None:
     count = sum(param.numel() for param in predictor.parameters())
     budget = [f"{command.training.minutes:g} minutes"] if command.training.minutes else []
     budget += [f"{command.training.updates} updates"] if command.training.updates else []
-    kind = command.predictor.model.kind
+    parts = [part.kind for part in (command.predictor.prior, command.predictor.network) if part is not None]
     print(f"{data.spec.name}: {data.transitions:,} transitions to learn from, {valid.transitions:,} held out")
-    print(f"{kind} with {count:,} parameters on {predictor.force_scale.device}, for {' or '.join(budget)}")
+    print(f"{' and '.join(parts)} with {count:,} parameters on {predictor.device}, for {' or '.join(budget)}")
 
 
 def _report(command: Train, result: TrainResult) -> None:
     """Errors on the held-out trajectories, and where the model is."""
     if result.errors is not None:
-        horizons = [horizon for horizon in command.training.horizons if horizon <= result.errors.steps]
+        horizons = [horizon for horizon in command.training.validation_horizons if horizon <= result.errors.steps]
         rows = result.errors.table(horizons or [result.errors.steps])
         names = [name for name in next(iter(rows.values())) if not name.startswith("joint/")]
         print("mean errors over held-out trajectories, open loop:")
@@ -320,4 +370,4 @@ def _report(command: Train, result: TrainResult) -> None:
     print(f"{result.updates} updates in {result.minutes:.1f} minutes; the model: {command.out / BEST}")
 
 
-__all__ = ["Train", "main", "parse", "preset_settings"]
+__all__ = ["Train", "main", "parse"]

@@ -17,9 +17,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ..robot.kinematics import ForwardKinematics, rotate_by
+from ..robot.spec import RobotSpec
 from .grounds import Ground
-from .kinematics import ForwardKinematics, rotation_columns
-from .spec import RobotSpec
 
 SAME_PLACE = 1.0e-4
 """Distance below which two slots are in the same place [m]."""
@@ -110,11 +110,10 @@ class Contacts:
 
 
 class ContactModel(nn.Module):
-    """Contacts of a robot with a ground, from states or from poses of its bodies. Has no parameters."""
+    """Contacts of a robot with a ground, from its states. Has no parameters."""
 
     gate: Tensor
     """Distance below which each slot is active [m], shape (K,)."""
-    _body: Tensor
     _row: Tensor
     _point: Tensor
 
@@ -130,7 +129,6 @@ class ContactModel(nn.Module):
         body = torch.tensor([spec.body_names.index(slot.body) for slot in spec.slots], dtype=torch.long)
         point = torch.tensor([slot.point for slot in spec.slots], dtype=torch.float32).reshape(-1, 3)
         gate = torch.tensor([slot.gate for slot in spec.slots], dtype=torch.float32)
-        self.register_buffer("_body", body, persistent=False)
         self.register_buffer("_row", self.kinematics.row_of_body[body], persistent=False)
         self.register_buffer("_point", point.unsqueeze(-1), persistent=False)
         self.register_buffer("gate", gate, persistent=False)
@@ -158,28 +156,9 @@ class ContactModel(nn.Module):
         transforms = self.kinematics.place(state.reshape(-1, self.spec.state.dim))
         return self._points(transforms.index_select(0, self._row), state.shape[:-1])
 
-    def from_body_poses(self, pos: Tensor, quat: Tensor, ground: Ground, env_ids: Tensor | None = None) -> Contacts:
-        """Contacts of bodies whose poses are known, for instance from a simulator.
-
-        Args:
-            pos: Positions of the bodies, relative to the origin of the environment [m], shape (N, ..., B, 3).
-            quat: Orientations of the bodies, xyzw, shape (N, ..., B, 4).
-            ground: The ground.
-            env_ids: Environments that the first dimension stands for, shape (N,); all of them in order by default.
-
-        Returns:
-            Contacts with the leading dimensions of ``pos``.
-        """
-        bodies = len(self.spec.bodies)
-        columns = pos.reshape(-1, bodies, 3).permute(1, 2, 0).index_select(0, self._body)
-        rotation = rotation_columns(quat.reshape(-1, bodies, 4).permute(1, 2, 0).index_select(0, self._body))
-        return self._query(torch.cat((rotation, columns.unsqueeze(2)), dim=2), pos.shape[:-2], ground, env_ids)
-
     def _points(self, transforms: Tensor, lead: torch.Size) -> Tensor:
         """Points of the slots from the transform of each slot's body, shape (K, 3, 4, M)."""
-        points = torch.addcmul(transforms[:, :, 3], transforms[:, :, 0], self._point[:, 0:1])
-        points = torch.addcmul(points, transforms[:, :, 1], self._point[:, 1:2])
-        points = torch.addcmul(points, transforms[:, :, 2], self._point[:, 2:3])
+        points = rotate_by(transforms, self._point, transforms[:, :, 3])
         return points.permute(2, 0, 1).reshape(*lead, len(self.spec.slots), 3)
 
     def _query(self, transforms: Tensor, lead: torch.Size, ground: Ground, env_ids: Tensor | None) -> Contacts:

@@ -5,7 +5,7 @@
 
 A ground answers one question for a batch of points: how far is the surface, which way does it face, and where is its
 nearest point. Each environment may have a ground of its own. Surfaces of triangles are in
-:mod:`nerd_core.height_field` and :mod:`nerd_core.triangle_mesh`.
+:mod:`nerd_core.contact.triangle_mesh`.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 """Ground given by triangle meshes.
 
 The nearest triangle of each point is found in a hierarchy of boxes with eight children a node, level by level for all
-points at once. Inside and outside are told by the angle-weighted normal of the nearest face, edge or corner, which is
+points at once. Inside and outside follow from the angle-weighted normal of the nearest face, edge or corner, which is
 right for every closed mesh and for terrain (Baerentzen and Aanaes, 2005, doi:10.1109/TVCG.2005.49).
 """
 
@@ -190,7 +190,7 @@ def _outward_normals(vertices: Tensor, faces: Tensor, corners: Tensor) -> Tensor
     at_edge.index_add_(0, edge, normal.repeat_interleave(3, dim=0))
     outward[:, [EDGE_AB, EDGE_AC, EDGE_BC]] = at_edge[edge].unflatten(0, (-1, 3))
     length = torch.linalg.vector_norm(outward, dim=-1, keepdim=True)
-    # Where two sheets lie back to back the normals cancel, and the face's own must do.
+    # Where two sheets lie back to back their normals cancel: the face's own normal is taken.
     outward = torch.where(length > 1e-9, outward / length.clamp(min=1e-9), normal[:, None])
     return outward.to(vertices.dtype)
 
@@ -207,7 +207,7 @@ def _along_a_curve(centres: Tensor) -> Tensor:
 
 
 def _depth(triangles: int) -> int:
-    """Levels of families between the root and the triangles."""
+    """Levels of boxes between the root and the triangles."""
     depth = 1
     while _BRANCHES**depth < triangles:
         depth += 1

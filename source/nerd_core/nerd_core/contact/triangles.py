@@ -20,7 +20,7 @@ from .grounds import GroundHit
 FACE, CORNER_A, CORNER_B, CORNER_C, EDGE_AB, EDGE_AC, EDGE_BC = range(7)
 """Parts of a triangle that can hold its closest point."""
 
-TOUCHING = 1.0e-4
+MIN_NORMAL_DISTANCE = 1.0e-4
 """Distance [m] below which the direction to the closest point is noise, and the surface's own normal is used."""
 
 _NOWHERE = 1.0e9
@@ -102,9 +102,9 @@ def resolve(
     nearest = closest + (moved - moved.detach())
     away = points - nearest
     squared = _dot(away, away)
-    touching = squared < TOUCHING**2
-    length = torch.where(touching, torch.ones_like(squared), squared).sqrt()
-    normal = torch.where(touching, outward, sign * away / length)
+    on_surface = squared < MIN_NORMAL_DISTANCE**2
+    length = torch.where(on_surface, torch.ones_like(squared), squared).sqrt()
+    normal = torch.where(on_surface, outward, sign * away / length)
     return GroundHit(_dot(away, normal), normal, nearest)
 
 
@@ -176,7 +176,7 @@ def per_environment(
 
 
 def searchable(points: Tensor) -> Tensor:
-    """Points without a gradient, and with zero for NaN, which no cell or box can be told of."""
+    """Points without a gradient, and with zero for NaN, which a search could not compare."""
     return torch.nan_to_num(points.detach(), nan=0.0)
 
 

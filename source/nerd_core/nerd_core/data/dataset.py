@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import torch
 
-from ..contacts import Contacts
-from ..spec import RobotSpec, require_same_spec
-from .flat import CACHE, finite_trajectories, flat_bytes, load_flat, map_flat, wanted_fields, with_last_row
-from .layout import CONTACT_FIELDS, DataError, ShardMeta, pack_trajectories
+from ..contact.contacts import Contacts
+from ..robot.comparison import require_same_spec
+from ..robot.spec import RobotSpec
+from .fields import FIELDS, group_members
+from .flat import CACHE, FINITE, finite_trajectories, flat_bytes, load_flat, map_flat, wanted_fields, with_last_row
+from .layout import DataError, ShardMeta, pack_trajectories, split_groups
 from .manifest import Contents, find_segments
 
 Storage = Literal["auto", "memory", "mapped"]
@@ -30,21 +31,46 @@ SPLIT_FRACTIONS = (0.9, 0.05, 0.05)
 """Shares of the trajectories in training, validation and test."""
 
 
-@dataclass(frozen=True)
 class TrajectoryBatch:
-    """Windows of equal length, cut from trajectories. ``B`` windows of ``L`` transitions."""
+    """Windows of equal length, cut from trajectories. ``B`` windows of ``L`` transitions.
 
+    Each field of :data:`~nerd_core.data.fields.FIELDS` is an attribute; one that was not recorded or not loaded is
+    None. Those of a state have the shape (B, L + 1, ...), those of a step (B, L, ...), those of a trajectory (B, ...).
+    """
+
+    arrays: dict[str, torch.Tensor]
+    """The tensors that are there, by the name of the field."""
     state: torch.Tensor
     """States, shape (B, L + 1, S)."""
     control: torch.Tensor
     """Controls held during each step, shape (B, L, C)."""
-    ground: torch.Tensor | None = None
-    """Plane under each window: unit normal and offset [m], environment frame, shape (B, 4)."""
-    contacts: Contacts | None = None
-    """Recorded contacts before each step, leading dimensions (B, L); None when they are to be computed from state and
-    ground."""
-    body_force: torch.Tensor | None = None
-    """Recorded contact force on each body [N], environment axes, shape (B, L, Bodies, 3)."""
+
+    def __init__(self, state: torch.Tensor, control: torch.Tensor, ground: torch.Tensor | None = None, **recorded: Any):
+        """Takes tensors as they are.
+
+        Args:
+            state: See :attr:`state`.
+            control: See :attr:`control`.
+            ground: Plane under each window: unit normal and offset [m], environment frame, shape (B, 4).
+            recorded: Other fields by name; ``contacts`` takes :class:`~nerd_core.contact.contacts.Contacts` with the
+                leading dimensions (B, L).
+        """
+        self.arrays = split_groups({"state": state, "control": control, "ground": ground, **recorded})
+
+    def __getattr__(self, name: str) -> Any:
+        if name in FIELDS:
+            return self.arrays.get(name)
+        raise AttributeError(f"windows have no field '{name}'")
+
+    @property
+    def contacts(self) -> Contacts | None:
+        """Recorded contacts before each step, leading dimensions (B, L); None when they are to be computed from state
+        and ground.
+        """
+        if "contact_active" not in self.arrays:
+            return None
+        members = {member: self.arrays[name] for name, member in group_members("contacts").items()}
+        return Contacts(**{**members, "active": members["active"].bool()})
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> TrajectoryBatch:
         """The same windows on another device."""
@@ -55,13 +81,7 @@ class TrajectoryBatch:
         return self._map(torch.Tensor.pin_memory)
 
     def _map(self, change: Callable[[torch.Tensor], torch.Tensor]) -> TrajectoryBatch:
-        return TrajectoryBatch(
-            state=change(self.state),
-            control=change(self.control),
-            ground=None if self.ground is None else change(self.ground),
-            contacts=None if self.contacts is None else self.contacts.map(change),
-            body_force=None if self.body_force is None else change(self.body_force),
-        )
+        return TrajectoryBatch(**{name: change(tensor) for name, tensor in self.arrays.items()})
 
 
 class TrajectoryDataset:
@@ -104,9 +124,9 @@ class TrajectoryDataset:
     ):
         """Not to be called by users: see :meth:`open` and :meth:`from_tensors`."""
         lengths = arrays["length"].numpy()
-        finite = arrays["finite"].numpy().astype(bool)
+        finite = arrays[FINITE].numpy().astype(bool)
         self.spec = spec
-        self.arrays = {name: value for name, value in arrays.items() if name not in ("length", "finite")}
+        self.arrays = {name: value for name, value in arrays.items() if name not in ("length", FINITE)}
         self.number = finite.nonzero()[0]
         self.length = lengths[self.number]
         self.first_row = np.concatenate(([0], np.cumsum(lengths + 1)[:-1]))[self.number]
@@ -123,8 +143,7 @@ class TrajectoryDataset:
         spec: RobotSpec | None = None,
         *,
         storage: Storage = "auto",
-        contacts: bool = False,
-        body_force: bool = False,
+        recorded: tuple[str, ...] = (),
         cache: str | Path | None = None,
         verify: bool = True,
     ) -> TrajectoryDataset:
@@ -135,15 +154,15 @@ class TrajectoryDataset:
             spec: The robot in use; data of another are refused with the differences.
             storage: ``memory`` reads everything; ``mapped`` keeps it on disk, in a flat copy made once; ``auto`` maps
                 what is larger than :data:`MEMORY_BYTES`.
-            contacts: Whether to load recorded contacts. Without them they are computed from state and ground.
-            body_force: Whether to load recorded contact forces.
+            recorded: Optional fields or groups to load, for instance ``("contacts", "body_force")``. Contacts that are
+                not loaded are computed from state and ground.
             cache: Folder for flat copies; by default ``.cache`` in the dataset.
             verify: Whether to compare the checksums of a flat copy that is there already.
         """
         contents = find_segments(path)
         if spec is not None:
             require_same_spec(contents.spec, spec, f"dataset '{Path(path).name}'")
-        names = wanted_fields(contents, contacts, body_force)
+        names = wanted_fields(contents, recorded)
         size = flat_bytes(contents, names)
         if storage == "mapped" or (storage == "auto" and size > MEMORY_BYTES):
             root = Path(path) if Path(path).is_dir() else Path(path).parent
@@ -167,10 +186,8 @@ class TrajectoryDataset:
         control: Any,
         *,
         length: Any = None,
-        ground: Any = None,
-        contacts: Any = None,
-        body_force: Any = None,
         name: str = "memory",
+        **recorded: Any,
     ) -> TrajectoryDataset:
         """A dataset from padded tensors or arrays.
 
@@ -179,17 +196,13 @@ class TrajectoryDataset:
             state: States, shape (N, T + 1, S).
             control: Controls held during each step, shape (N, T, C).
             length: Number of transitions of each trajectory, shape (N,); all ``T`` when left out.
-            ground: Plane under each trajectory (unit normal, offset [m], environment frame), shape (N, 4) or (4,).
-            contacts: Contacts before each step: an object or a mapping with ``distance`` [m] (N, T, K), ``normal``
-                (N, T, K, 3), ``point`` [m] (N, T, K, 3) and ``active`` (N, T, K), environment frame.
-            body_force: Contact force on each body [N], environment axes, shape (N, T, B, 3).
             name: Takes the place of the shard's name in the split.
+            recorded: Other fields by name, for instance ``ground``; see
+                :func:`~nerd_core.data.layout.pack_trajectories`.
         """
-        batch = pack_trajectories(
-            spec, state, control, length=length, ground=ground, contacts=contacts, body_force=body_force
-        )
-        arrays = {key: with_last_row(key, value, batch.length) for key, value in batch.arrays().items()}
-        arrays["finite"] = finite_trajectories(batch).view(np.uint8)
+        batch = pack_trajectories(spec, state, control, length=length, **recorded)
+        arrays = {key: with_last_row(key, value, batch.length) for key, value in batch.arrays.items()}
+        arrays[FINITE] = finite_trajectories(batch).view(np.uint8)
         tensors = {key: torch.from_numpy(value) for key, value in arrays.items()}
         return cls(spec, tensors, trajectory_keys(name, 0, batch.count))
 
@@ -300,15 +313,11 @@ class TrajectoryDataset:
         rows = torch.from_numpy(self.first_row[trajectory] + start).to(self.device)
         cut = {}
         for name, value in self.arrays.items():
-            if name == "ground":
+            if FIELDS[name].rows == "trajectory":
                 cut[name] = value[torch.from_numpy(self.number[trajectory]).to(self.device)]
             else:
-                cut[name] = _windows(value, rows, length + (name == "state"))
-        contacts = None
-        if "contact_active" in cut:
-            distance, normal, point, active = (cut.pop(name) for name in CONTACT_FIELDS)
-            contacts = Contacts(distance, normal, point, active.bool())
-        return TrajectoryBatch(**cut, contacts=contacts)
+                cut[name] = _windows(value, rows, length + (FIELDS[name].rows == "state"))
+        return TrajectoryBatch(**cut)
 
     def beginnings(self, length: int, count: int | None = None) -> TrajectoryBatch:
         """The first ``length`` transitions of the trajectories that are long enough, at most ``count`` of them.

@@ -17,7 +17,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
-import json
 import math
 import os
 import shutil
@@ -30,16 +29,18 @@ from typing import BinaryIO
 import numpy as np
 import torch
 
-from ..safe_files import UnsafeFile, parse_json, read_bytes, replace_directory
-from ..serialization import StructureError, from_plain, to_plain
-from .layout import CONTACT_FIELDS, DataError, Trajectories, dtype_of
+from ..files.atomic import WRITING, replace_directory
+from ..files.safe_files import UnsafeFile, json_bytes, parse_json, read_bytes
+from ..files.serialization import StructureError, from_plain, to_plain
+from .fields import FIELDS, dtype_of, named_fields
+from .layout import DataError, Trajectories, require_known
 from .manifest import Contents
 from .segment import Segment, read_segment
 
 SCHEMA = "nerd.flat/1"
 CACHE = ".cache"
-PER_TRAJECTORY = ("length", "ground", "finite")
-"""Arrays with one row a trajectory; all others have ``T + 1``."""
+FINITE = "finite"
+"""An array beside the fields: which trajectories hold no NaN and no infinity, uint8, shape (N,)."""
 _MAX_INDEX_BYTES = 2**20
 
 
@@ -67,15 +68,25 @@ class FlatIndex:
     """The arrays."""
 
 
-def wanted_fields(contents: Contents, contacts: bool, body_force: bool) -> tuple[str, ...]:
-    """Names of the arrays to load; raises when a segment lacks one that was asked for."""
-    names = ["length", "state", "control"]
-    grounds = ["ground" in segment.header.arrays for segment in contents.segments]
-    if any(grounds) and not all(grounds):
-        raise DataError("some segments record the ground and others do not: read them as separate datasets")
-    names += ["ground"] if all(grounds) else []
-    names += list(CONTACT_FIELDS) if contacts else []
-    names += ["body_force"] if body_force else []
+def wanted_fields(contents: Contents, recorded: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Names of the fields to load, in the order of the table.
+
+    Args:
+        contents: The dataset.
+        recorded: Names of fields or groups that are asked for besides those that are always loaded.
+
+    Raises:
+        DataError: A segment lacks one of them.
+    """
+    asked = named_fields(recorded)
+    require_known(asked)
+    names = []
+    for name, field in FIELDS.items():
+        held = [name in segment.header.arrays for segment in contents.segments]
+        if field.always_loaded and any(held) and not all(held):
+            raise DataError(f"some segments record the {name} and others do not: read them as separate datasets")
+        if field.required or name in asked or (field.always_loaded and all(held)):
+            names.append(name)
     for segment in contents.segments:
         missing = [name for name in names if name not in segment.header.arrays]
         if missing:
@@ -93,7 +104,7 @@ def flat_bytes(contents: Contents, fields: tuple[str, ...]) -> int:
         header = segment.header
         rows = header.transitions + header.trajectories
         for name in fields:
-            count = header.trajectories if name in PER_TRAJECTORY else rows
+            count = header.trajectories if _is_per_trajectory(name) else rows
             total += count * math.prod(header.arrays[name].shape[1:]) * dtype_of(name).itemsize
     return total
 
@@ -108,7 +119,7 @@ def load_flat(contents: Contents, fields: tuple[str, ...]) -> dict[str, torch.Te
     for part in _stream(contents, fields):
         for name, value in part.items():
             if name not in arrays:
-                count = trajectories if name in PER_TRAJECTORY else rows
+                count = trajectories if _is_per_trajectory(name) else rows
                 arrays[name], filled[name] = np.empty((count, *value.shape[1:]), value.dtype), 0
             arrays[name][filled[name] : filled[name] + len(value)] = value
             filled[name] += len(value)
@@ -137,7 +148,7 @@ def map_flat(
         cache.mkdir(parents=True, exist_ok=True)
         with _locked(cache):
             if not _is_sound(place, contents, verify):
-                for stale in cache.glob(".*.writing-*"):  # of processes that were killed: we hold the lock
+                for stale in cache.glob(f".*{WRITING}-*"):  # of processes that were killed: we hold the lock
                     shutil.rmtree(stale, ignore_errors=True)
                 with replace_directory(place) as fresh:
                     _build(contents, fields, fresh)
@@ -152,7 +163,7 @@ def map_flat(
 
 def with_last_row(name: str, value: np.ndarray, length: np.ndarray) -> np.ndarray:
     """Adds to an array of ``T`` rows a trajectory the row of zeros that stands beside the last state."""
-    if name in PER_TRAJECTORY or name == "state":
+    if FIELDS[name].rows != "step":
         return value
     out = np.zeros((len(value) + len(length), *value.shape[1:]), value.dtype)
     inside = np.ones(len(out), bool)
@@ -164,7 +175,7 @@ def with_last_row(name: str, value: np.ndarray, length: np.ndarray) -> np.ndarra
 def finite_trajectories(batch: Trajectories) -> np.ndarray:
     """Which trajectories hold no NaN and no infinity: bool, shape (N,)."""
     finite = np.ones(batch.count, bool)
-    for name, value in batch.arrays().items():
+    for name, value in batch.arrays.items():
         if value.dtype.kind == "f" and value.size:
             # The sum of a row is finite unless an entry is not (or overflows, which no sane state does).
             sound = np.isfinite(value.reshape(len(value), -1).sum(axis=1, dtype=np.float64))
@@ -177,9 +188,8 @@ def _stream(contents: Contents, fields: tuple[str, ...]) -> Iterator[dict[str, n
     for segment in contents.segments:
         read, batch = read_segment(segment.path)
         _require_unchanged(segment, read)
-        arrays = batch.arrays()
-        part = {name: with_last_row(name, arrays[name], batch.length) for name in fields}
-        yield part | {"finite": finite_trajectories(batch).view(np.uint8)}
+        part = {name: with_last_row(name, batch.arrays[name], batch.length) for name in fields}
+        yield part | {FINITE: finite_trajectories(batch).view(np.uint8)}
 
 
 def _require_unchanged(before: Segment, now: Segment) -> None:
@@ -206,7 +216,7 @@ def _build(contents: Contents, fields: tuple[str, ...], place: Path) -> None:
         name: FlatEntry(_dtype(name).str, (rows[name], *tails[name]), hashes[name].hexdigest()) for name in files
     }
     index = FlatIndex(SCHEMA, contents.dataset_hash, entries)
-    (place / "index.json").write_text(json.dumps(to_plain(index), indent=1) + "\n", encoding="utf-8")
+    (place / "index.json").write_bytes(json_bytes(to_plain(index)))
 
 
 def _is_sound(place: Path, contents: Contents, verify: bool) -> bool:
@@ -235,14 +245,18 @@ def _read_index(place: Path) -> FlatIndex:
     except (UnsafeFile, StructureError) as error:
         raise DataError(f"the flat copy '{place}' cannot be read: {error}") from None
     for name, entry in index.arrays.items():
-        known = name in Trajectories.__dataclass_fields__ or name == "finite"
+        known = name in FIELDS or name == FINITE
         if not known or entry.dtype != _dtype(name).str or any(n < 0 for n in entry.shape) or not entry.shape:
             raise DataError(f"the flat copy '{place}' lists the array {name[:80]!r} as {entry}")
     return index
 
 
 def _dtype(name: str) -> np.dtype:
-    return np.dtype("|u1") if name == "finite" else dtype_of(name)
+    return np.dtype("|u1") if name == FINITE else dtype_of(name)
+
+
+def _is_per_trajectory(name: str) -> bool:
+    return name == FINITE or FIELDS[name].rows == "trajectory"
 
 
 def _map(file: Path, entry: FlatEntry) -> torch.Tensor:
@@ -265,4 +279,13 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-__all__ = ["CACHE", "finite_trajectories", "flat_bytes", "load_flat", "map_flat", "wanted_fields", "with_last_row"]
+__all__ = [
+    "CACHE",
+    "FINITE",
+    "finite_trajectories",
+    "flat_bytes",
+    "load_flat",
+    "map_flat",
+    "wanted_fields",
+    "with_last_row",
+]

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from ..contacts import ContactModel, Contacts
-from ..frames import ChangeCodec
-from ..grounds import PlaneGround
-from ..spec import RobotSpec
+from ..contact.contacts import ContactModel, Contacts
+from ..contact.grounds import PlaneGround
+from ..robot.frames import ChangeCodec
+from ..robot.spec import RobotSpec
 from .dataset import TrajectoryBatch, TrajectoryDataset
 from .sampler import WindowSampler
 

@@ -9,23 +9,22 @@ of ``T`` transitions has ``T + 1`` states and ``T`` of everything that belongs t
 
 from __future__ import annotations
 
+import functools
 import platform
 import shlex
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
-from ..provenance import without_folder
-from ..spec import RobotSpec
+from ..files.provenance import without_folder
+from ..robot.spec import RobotSpec
+from .fields import FIELDS, dtype_of, group_members, rows_per_trajectory, shape_of
 
 ContactSource = Literal["none", "geometry", "sensor"]
 TeacherMode = Literal["continuous", "rewritten", "measured"]
-
-CONTACT_FIELDS = ("contact_distance", "contact_normal", "contact_point", "contact_active")
-"""Recorded contacts come together or not at all."""
 
 
 class DataError(ValueError):
@@ -59,29 +58,38 @@ class ShardMeta:
     """Anything else worth keeping."""
 
 
-@dataclass(frozen=True)
 class Trajectories:
-    """A batch of trajectories in memory, flat. ``N`` trajectories, ``R`` transitions in total."""
+    """A batch of trajectories in memory, flat. ``N`` trajectories, ``R`` transitions in total.
 
+    Each field of :data:`~nerd_core.data.fields.FIELDS` is an attribute; one that was not recorded is None.
+    """
+
+    arrays: dict[str, np.ndarray]
+    """The arrays that are there, by name."""
     length: np.ndarray
     """Number of transitions of each trajectory, int64, shape (N,)."""
     state: np.ndarray
-    """States (see :class:`~nerd_core.spec.StateLayout`), float32, shape (R + N, S)."""
+    """States (see :class:`~nerd_core.robot.spec.StateLayout`), float32, shape (R + N, S)."""
     control: np.ndarray
     """Controls held during each step [units of the channel], float32, shape (R, C)."""
-    ground: np.ndarray | None = None
-    """Plane under each trajectory: unit normal (3) and offset [m] with ``normal . p = offset`` on the plane, relative
-    to the origin of the environment, float32, shape (N, 4)."""
-    contact_distance: np.ndarray | None = None
-    """Distance of each slot's point to the ground before the step [m], float32, shape (R, K)."""
-    contact_normal: np.ndarray | None = None
-    """Normal of the ground at its closest point, environment axes, float32, shape (R, K, 3)."""
-    contact_point: np.ndarray | None = None
-    """Closest point of the ground [m], relative to the origin of the environment, float32, shape (R, K, 3)."""
-    contact_active: np.ndarray | None = None
-    """Which slots are near something, 0 or 1, uint8, shape (R, K)."""
-    body_force: np.ndarray | None = None
-    """Contact force on each body over the step [N], environment axes, float32, shape (R, B, 3)."""
+
+    def __init__(self, *, length: np.ndarray, state: np.ndarray, control: np.ndarray, **recorded: np.ndarray | None):
+        """Takes arrays as they are; :func:`check_trajectories` checks them.
+
+        Args:
+            length: See :attr:`length`.
+            state: See :attr:`state`.
+            control: See :attr:`control`.
+            recorded: Other fields by name, see :data:`~nerd_core.data.fields.FIELDS`.
+        """
+        given = {"length": length, "state": state, "control": control, **recorded}
+        require_known(given)
+        self.arrays = {name: value for name in FIELDS if (value := given.get(name)) is not None}
+
+    def __getattr__(self, name: str) -> Any:
+        if name in FIELDS:
+            return self.arrays.get(name)
+        raise AttributeError(f"trajectories have no field '{name}'")
 
     @property
     def count(self) -> int:
@@ -93,44 +101,41 @@ class Trajectories:
         """Number of transitions of all trajectories together."""
         return int(self.length.sum())
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """The arrays that are there, by name."""
-        named = ((item.name, getattr(self, item.name)) for item in fields(self))
-        return {name: value for name, value in named if value is not None}
-
     def rows(self, name: str) -> np.ndarray:
         """First row of each trajectory in one array, and one past the last: int64, shape (N + 1,)."""
-        return np.concatenate(([0], np.cumsum(_rows_per_trajectory(name, self.length))))
+        return np.concatenate(([0], np.cumsum(rows_per_trajectory(name, self.length))))
 
     def part(self, begin: int, end: int) -> Trajectories:
         """Trajectories ``begin`` to ``end`` (excluded), as views."""
         cut = {}
-        for name, value in self.arrays().items():
+        for name, value in self.arrays.items():
             rows = self.rows(name)
             cut[name] = value[rows[begin] : rows[end]]
         return Trajectories(**cut)
 
 
-def dtype_of(name: str) -> np.dtype:
-    """Element type of one array of :class:`Trajectories`."""
-    return np.dtype({"length": "<i8", "contact_active": "|u1"}.get(name, "<f4"))
+def require_known(names: Iterable[str]) -> None:
+    """Raises :class:`DataError` for a name that is not in the table of fields."""
+    unknown = sorted(set(names) - set(FIELDS))
+    if unknown:
+        raise DataError(f"got the unknown fields {unknown}, expected some of {sorted(FIELDS)}")
 
 
-def shape_of(name: str, spec: RobotSpec, length: np.ndarray) -> tuple[int, ...]:
-    """Shape that one array of :class:`Trajectories` must have."""
-    slots, bodies = len(spec.slots), len(spec.bodies)
-    tail = {
-        "length": (),
-        "state": (spec.state.dim,),
-        "control": (spec.control_dim,),
-        "ground": (4,),
-        "contact_distance": (slots,),
-        "contact_normal": (slots, 3),
-        "contact_point": (slots, 3),
-        "contact_active": (slots,),
-        "body_force": (bodies, 3),
-    }[name]
-    return (int(_rows_per_trajectory(name, length).sum()), *tail)
+def split_groups(recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields by name, with an object that holds a whole group (``contacts``) taken apart.
+
+    Args:
+        recorded: Values by the name of a field or of a group; None where there is nothing. The object of a group is a
+            mapping, or has attributes.
+    """
+    fields: dict[str, Any] = {}
+    for key, value in recorded.items():
+        if value is None:
+            continue
+        pick = value.__getitem__ if isinstance(value, Mapping) else functools.partial(getattr, value)
+        fields |= {name: pick(member) for name, member in group_members(key).items()} or {key: value}
+    require_known(fields)
+    return fields
 
 
 def check_trajectories(spec: RobotSpec, batch: Trajectories, what: str) -> None:
@@ -141,7 +146,7 @@ def check_trajectories(spec: RobotSpec, batch: Trajectories, what: str) -> None:
         raise DataError(f"{what}: got a trajectory without transitions, expected at least one trajectory of one step")
     if int(batch.length.max()) > 2**40:
         raise DataError(f"{what}: got a trajectory of {int(batch.length.max())} steps, more than a file can hold")
-    arrays = batch.arrays()
+    arrays = batch.arrays
     for name, value in arrays.items():
         expected = shape_of(name, spec, batch.length)
         if value.shape != expected or value.dtype != dtype_of(name):
@@ -149,20 +154,15 @@ def check_trajectories(spec: RobotSpec, batch: Trajectories, what: str) -> None:
                 f"{what}: '{name}' is {_describe(value)}, expected {dtype_of(name)} of shape {expected} for the robot "
                 f"'{spec.name}' and {batch.count} trajectories with {batch.transitions} transitions"
             )
-    contacts = [name for name in CONTACT_FIELDS if name in arrays]
-    if contacts and len(contacts) != len(CONTACT_FIELDS):
-        raise DataError(f"{what}: got only {contacts} of the contacts, expected all of {list(CONTACT_FIELDS)} or none")
+    for group in dict.fromkeys(row.group for row in FIELDS.values() if row.group):
+        members = list(group_members(group))
+        found = [name for name in members if name in arrays]
+        if found and found != members:
+            raise DataError(f"{what}: got only {found} of the {group}, expected all of {members} or none")
 
 
 def pack_trajectories(
-    spec: RobotSpec,
-    state: Any,
-    control: Any,
-    *,
-    length: Any = None,
-    ground: Any = None,
-    contacts: Any = None,
-    body_force: Any = None,
+    spec: RobotSpec, state: Any, control: Any, *, length: Any = None, **recorded: Any
 ) -> Trajectories:
     """Flat trajectories from padded arrays or tensors, as a simulator with ``N`` environments gives them.
 
@@ -171,10 +171,9 @@ def pack_trajectories(
         state: States, shape (N, T + 1, S).
         control: Controls held during each step, shape (N, T, C).
         length: Number of transitions of each trajectory, shape (N,); all ``T`` when left out. The rest is padding.
-        ground: Plane under each trajectory (normal, offset [m]), shape (N, 4) or (4,) for all.
-        contacts: Contacts before each step: an object or a mapping with ``distance`` (N, T, K), ``normal``
-            (N, T, K, 3), ``point`` (N, T, K, 3) and ``active`` (N, T, K).
-        body_force: Contact force on each body [N], shape (N, T, B, 3).
+        recorded: Other fields of :data:`~nerd_core.data.fields.FIELDS` by name: those of a step have the shape
+            (N, T, ...), those of a state (N, T + 1, ...), those of a trajectory (N, ...), or (...) for all alike.
+            ``contacts`` is an object or a mapping with ``distance``, ``normal``, ``point`` and ``active``.
     """
     state, control = _as_numpy(state), _as_numpy(control)
     if state.ndim != 3 or control.ndim != 3 or state.shape[:2] != (control.shape[0], control.shape[1] + 1):
@@ -189,26 +188,20 @@ def pack_trajectories(
             f"got lengths of shape {lengths.shape} in [{lengths.min(initial=steps)}, {lengths.max(initial=0)}], "
             f"expected shape ({count},) in [1, {steps}]"
         )
-    per_step: dict[str, np.ndarray] = {"control": control}
-    if contacts is not None:
-        pick = contacts.__getitem__ if isinstance(contacts, Mapping) else lambda name: getattr(contacts, name)
-        per_step |= {name: _as_numpy(pick(name.removeprefix("contact_"))) for name in CONTACT_FIELDS}
-    if body_force is not None:
-        per_step["body_force"] = _as_numpy(body_force)
-    columns = np.arange(steps + 1)
-    inside = columns <= lengths[:, None]
-    flat = {name: _flatten(name, value, inside[:, 1:]) for name, value in per_step.items()}
-    if ground is not None:
-        ground = _as_numpy(ground).astype(np.float32)
-        if ground.shape not in ((4,), (count, 4)):
-            raise DataError(f"the ground has shape {ground.shape}, expected (4,) or ({count}, 4)")
-        flat["ground"] = np.broadcast_to(ground, (count, 4)).copy()
-    batch = Trajectories(length=lengths, state=_flatten("state", state, inside), **flat)
+    inside = np.arange(steps + 1) <= lengths[:, None]
+    flat = {}
+    for name, value in {"state": state, "control": control, **split_groups(recorded)}.items():
+        value = _as_numpy(value)
+        if FIELDS[name].rows == "trajectory":
+            flat[name] = _one_each(name, value, FIELDS[name].shape(spec), count)
+        else:
+            flat[name] = _flatten(name, value, inside if FIELDS[name].rows == "state" else inside[:, 1:])
+    batch = Trajectories(length=lengths, **flat)
     check_trajectories(spec, batch, "the trajectories")
-    if contacts is not None:
+    if "contact_active" in flat:
         # What is not active means nothing: it must not reach a statistic by accident.
         far = flat["contact_active"] == 0
-        for name in CONTACT_FIELDS:
+        for name in group_members("contacts"):
             flat[name][far] = 0
     return batch
 
@@ -224,10 +217,11 @@ def host_name() -> str:
     return platform.node()
 
 
-def _rows_per_trajectory(name: str, length: np.ndarray) -> np.ndarray:
-    if name in ("length", "ground"):
-        return np.ones_like(length)
-    return length + 1 if name == "state" else length
+def _one_each(name: str, value: np.ndarray, shape: tuple[int, ...], count: int) -> np.ndarray:
+    """One row for each trajectory, always a copy; a single row is that of all."""
+    if value.shape not in (shape, (count, *shape)):
+        raise DataError(f"'{name}' has shape {value.shape}, expected {shape} or {(count, *shape)}")
+    return np.broadcast_to(value.astype(dtype_of(name)), (count, *shape)).copy()
 
 
 def _flatten(name: str, value: np.ndarray, inside: np.ndarray) -> np.ndarray:
@@ -250,7 +244,6 @@ def _describe(value: np.ndarray) -> str:
 
 
 __all__ = [
-    "CONTACT_FIELDS",
     "ContactSource",
     "DataError",
     "ShardMeta",
@@ -258,8 +251,8 @@ __all__ = [
     "Trajectories",
     "check_trajectories",
     "command_line",
-    "dtype_of",
     "host_name",
     "pack_trajectories",
-    "shape_of",
+    "require_known",
+    "split_groups",
 ]

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""The manifest: the list of everything in a dataset, written last and in one stroke.
+"""The manifest: the list of everything in a dataset, written last and in one step.
 
 A dataset with a manifest is complete. One without is being collected, or its collection was interrupted; what is there
 can be read all the same.
@@ -15,9 +15,11 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..safe_files import UnsafeFile, parse_json, read_bytes
-from ..serialization import StructureError, from_plain, to_plain
-from ..spec import RobotSpec, require_same_spec
+from ..files.atomic import write_bytes
+from ..files.safe_files import UnsafeFile, parse_json, read_bytes
+from ..files.serialization import StructureError, from_plain, to_plain
+from ..robot.comparison import require_same_spec
+from ..robot.spec import RobotSpec
 from .layout import DataError
 from .segment import Segment, read_header
 from .shards import MANIFEST, SEGMENT_NAME, SHARD_NAME, list_segments
@@ -133,12 +135,7 @@ def write_manifest(dataset: str | Path) -> Manifest:
     text = (json.dumps(to_plain(manifest), indent=1) + "\n").encode()
     if len(text) > MAX_MANIFEST_BYTES:
         raise DataError(f"the dataset has {len(entries)} segments, too many for a manifest: write larger batches")
-    waiting = dataset / f"{MANIFEST}.writing"
-    with open(waiting, "wb") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    waiting.rename(dataset / MANIFEST)
+    write_bytes(dataset / MANIFEST, text)
     return manifest
 
 

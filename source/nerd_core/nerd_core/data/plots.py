@@ -10,13 +10,12 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
+from ..files.figures import BLUE, FAINT, INK, ORANGE, RED, TEAL, log_scale, plot_style, save_figure
 from .inspection import STEP_EDGES, Coverage, DatasetStats
 
-INK, FAINT, BLUE, TEAL, ORANGE, RED = "#1b2733", "#8896a3", "#3b6ea5", "#3a9188", "#d9822b", "#c0392b"
 _COLUMNS = 6
 _PANEL_HEIGHT = 1.45
 _BOTTOM_HEIGHT = 3.6
@@ -31,14 +30,14 @@ def plot(stats: DatasetStats, path: str | Path) -> None:
     """
     rows = [math.ceil(len(part) / _COLUMNS) for part in (stats.state, stats.control)]
     heights = [1.0, *(0.45 + _PANEL_HEIGHT * count for count in rows), _BOTTOM_HEIGHT]
-    figure = Figure(figsize=(15.0, sum(heights)), facecolor="white")
-    FigureCanvasAgg(figure)
-    top, *middle, bottom = np.asarray(figure.subfigures(4, 1, height_ratios=heights)).tolist()
-    _title(top, stats)
-    _histograms(middle[0], "State", stats.state, BLUE)
-    _histograms(middle[1], "Control", stats.control, TEAL)
-    _bottom(bottom, stats)
-    figure.savefig(path, dpi=110)
+    with plot_style():
+        figure = Figure(figsize=(15.0, sum(heights)), facecolor="white")
+        top, *middle, bottom = np.asarray(figure.subfigures(4, 1, height_ratios=heights)).tolist()
+        _title(top, stats)
+        _histograms(middle[0], "State", stats.state, BLUE)
+        _histograms(middle[1], "Control", stats.control, TEAL)
+        _bottom(bottom, stats)
+        save_figure(figure, Path(path), dpi=110)
 
 
 def _title(area: SubFigure, stats: DatasetStats) -> None:
@@ -47,8 +46,8 @@ def _title(area: SubFigure, stats: DatasetStats) -> None:
     left = f"{stats.trajectories:,} trajectories · {stats.transitions:,} transitions · {hours:,.2f} h"
     lengths = f"{longest} steps each" if shortest == longest else f"{shortest} to {longest} steps, median {median}"
     right = f"{lengths} · {stats.excluded} with NaN · dataset {stats.dataset_hash[:12] or 'in memory'}"
-    area.text(0.035, 0.62, stats.robot, fontsize=22, fontweight="bold", color=INK, va="center")
-    area.text(0.035, 0.22, left, fontsize=12, color=INK, va="center")
+    area.text(0.035, 0.62, stats.robot, fontsize=22, fontweight="bold", va="center")
+    area.text(0.035, 0.22, left, fontsize=12, va="center")
     area.text(0.985, 0.22, right, fontsize=10, color=FAINT, va="center", ha="right")
     area.text(
         0.985,
@@ -66,7 +65,7 @@ def _histograms(area: SubFigure, title: str, coverages: tuple[Coverage, ...], co
         return
     rows = math.ceil(len(coverages) / _COLUMNS)
     total = 0.45 + _PANEL_HEIGHT * rows
-    area.text(0.035, 1 - 0.22 / total, title, fontsize=13, fontweight="bold", color=INK, va="center")
+    area.text(0.035, 1 - 0.22 / total, title, fontsize=13, fontweight="bold", va="center")
     axes = area.subplots(rows, _COLUMNS, squeeze=False)
     area.subplots_adjust(
         left=0.035, right=0.985, top=1 - 0.62 / total, bottom=0.3 / total, wspace=0.16, hspace=0.95 if rows > 1 else 0.2
@@ -89,7 +88,7 @@ def _histogram(axis: Axes, coverage: Coverage, colour: str) -> None:
         if math.isfinite(limit):
             axis.axvline(limit, color=RED, linewidth=1.0, linestyle=(0, (3, 2)))
     unit = f" [{coverage.unit}]" if coverage.unit else ""
-    axis.set_title(f"{coverage.name}{unit}", fontsize=8.5, color=INK, loc="left", pad=3)
+    axis.set_title(f"{coverage.name}{unit}", fontsize=8.5, loc="left", pad=3)
     if coverage.beyond > 0:
         axis.set_title(f"{coverage.beyond:.2%} beyond", fontsize=7.5, color=RED, loc="right", pad=3)
     axis.set_yticks([])
@@ -107,7 +106,7 @@ def _bottom(area: SubFigure, stats: DatasetStats) -> None:
 
 def _contacts(axis: Axes, stats: DatasetStats) -> None:
     title = f"Contact slots, {stats.contact_source}" if stats.slots else "Contact slots"
-    axis.set_title(title, fontsize=13, fontweight="bold", color=INK, loc="left")
+    axis.set_title(title, fontsize=13, fontweight="bold", loc="left")
     _plain(axis)
     if not stats.slots:
         axis.text(0.02, 0.9, "no contacts recorded, no ground to compute them from", color=FAINT, fontsize=10)
@@ -118,12 +117,12 @@ def _contacts(axis: Axes, stats: DatasetStats) -> None:
     axis.bar(place, [100 * slot.touching for slot in stats.slots], color=ORANGE, label="touching")
     axis.set_xticks(place, [slot.name for slot in stats.slots], rotation=60, ha="right", fontsize=7)
     axis.set_xlim(-0.6, max(len(place), 8) - 0.4)
-    axis.set_ylabel("steps [%]", fontsize=8.5, color=INK)
-    axis.legend(fontsize=8.5, frameon=False)
+    axis.set_ylabel("steps [%]", fontsize=8.5)
+    axis.legend(fontsize=8.5)
 
 
 def _steps(axis: Axes, stats: DatasetStats) -> None:
-    axis.set_title("Size of the steps", fontsize=13, fontweight="bold", color=INK, loc="left")
+    axis.set_title("Size of the steps", fontsize=13, fontweight="bold", loc="left")
     edges = np.array(STEP_EDGES)
     for step in stats.steps:
         counts = np.array(step.counts, float) / stats.sampled
@@ -131,16 +130,15 @@ def _steps(axis: Axes, stats: DatasetStats) -> None:
     worst = max(stats.steps, key=lambda step: step.largest)
     axis.axvline(worst.largest, color=RED, linewidth=1.0, linestyle=(0, (3, 2)))
     axis.set_title(f"largest: {worst.name}, {worst.largest:.0f} σ", fontsize=8.5, color=RED, loc="right")
-    axis.set_xscale("log")
-    axis.set_yscale("log")
+    log_scale(axis, "x", "y")
     axis.set_xlim(edges[0], max(30.0, worst.largest * 2))
-    axis.set_xlabel("|change of state| in its standard deviations, one line a coordinate", fontsize=8.5, color=INK)
-    axis.set_ylabel("share of the steps", fontsize=8.5, color=INK)
+    axis.set_xlabel("|change of state| in its standard deviations, one line a coordinate", fontsize=8.5)
+    axis.set_ylabel("share of the steps", fontsize=8.5)
     _plain(axis)
 
 
 def _saturation(axis: Axes, stats: DatasetStats) -> None:
-    axis.set_title("Controls at their extremes", fontsize=13, fontweight="bold", color=INK, loc="left")
+    axis.set_title("Controls at their extremes", fontsize=13, fontweight="bold", loc="left")
     _plain(axis)
     if not stats.control:
         axis.text(0.02, 0.9, "the robot is not controlled", color=FAINT, fontsize=10)
@@ -150,14 +148,13 @@ def _saturation(axis: Axes, stats: DatasetStats) -> None:
     axis.bar(place, [100 * channel.saturated for channel in stats.control], color=TEAL)
     axis.set_xticks(place, [channel.name for channel in stats.control], rotation=60, ha="right", fontsize=7)
     axis.set_xlim(-0.6, max(len(place), 8) - 0.4)
-    axis.set_ylabel("steps [%]", fontsize=8.5, color=INK)
+    axis.set_ylabel("steps [%]", fontsize=8.5)
 
 
 def _plain(axis: Axes, left: bool = True) -> None:
-    axis.spines[["top", "right"]].set_visible(False)
+    axis.grid(visible=False)
     axis.spines["left"].set_visible(left)
-    axis.spines[["left", "bottom"]].set_color(FAINT)
-    axis.tick_params(colors=INK, labelsize=7.5, length=2.5)
+    axis.tick_params(labelsize=7.5, length=2.5)
 
 
 __all__ = ["plot"]

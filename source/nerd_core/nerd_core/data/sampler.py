@@ -51,8 +51,6 @@ class WindowSampler:
         self._begins = self._ends - counts
         self.windows = int(self._ends[-1]) if len(counts) else 0
         """Number of windows of the dataset."""
-        self.unused = int((counts == 0).sum())
-        """Number of trajectories that are shorter than a window."""
         if not self.windows:
             longest = int(dataset.length.max(initial=0))
             raise DataError(

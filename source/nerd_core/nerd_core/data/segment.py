@@ -37,10 +37,11 @@ from typing import Literal
 import h5py
 import numpy as np
 
-from ..safe_files import UnsafeFile, parse_json
-from ..serialization import StructureError, from_plain, to_plain
-from ..spec import RobotSpec, SpecError
-from .layout import DataError, ShardMeta, Trajectories, check_trajectories, dtype_of, shape_of
+from ..files.safe_files import UnsafeFile, parse_json
+from ..files.serialization import StructureError, from_plain, to_plain
+from ..robot.spec import RobotSpec, SpecError
+from .fields import FIELDS, dtype_of, shape_of
+from .layout import DataError, ShardMeta, Trajectories, check_trajectories
 
 MAGIC = b"NERDSEG1"
 SCHEMA = "nerd.trajectories/1"
@@ -60,7 +61,6 @@ MAX_DEFLATE_RATIO = 1032
 
 _FIXED = struct.Struct("<8sQQQ32s")
 _SEAL = slice(32, 64)
-_GROUPS = {"contact_distance", "contact_normal", "contact_point", "contact_active"}
 
 Compression = Literal["none", "gzip"]
 
@@ -152,7 +152,7 @@ def segment_bytes(
         level: Effort of the packing, 1 to 9.
     """
     check_trajectories(spec, batch, "the trajectories")
-    arrays = batch.arrays()
+    arrays = batch.arrays
     if sum(value.nbytes for value in arrays.values()) > MAX_ARRAY_BYTES // 2:
         raise DataError(f"a segment of more than {MAX_ARRAY_BYTES // 2} bytes was asked for: write smaller batches")
     entries = {
@@ -254,12 +254,14 @@ def _chunk_table(file: h5py.File, name: str) -> np.ndarray:
 def _chunk_rows(name: str, value: np.ndarray, length: np.ndarray) -> int:
     """Rows of one chunk: those of the longest trajectory, as long as that is no giant."""
     row_bytes = max(1, value.nbytes // max(1, len(value)))
-    longest = len(value) if name in ("length", "ground") else int(length.max()) + (name == "state")
+    rows = FIELDS[name].rows
+    longest = len(value) if rows == "trajectory" else int(length.max()) + (rows == "state")
     return max(1, min(longest, len(value), MAX_CHUNK_BYTES // row_bytes))
 
 
 def _hdf5_name(name: str) -> str:
-    return name.replace("contact_", "contacts/") if name in _GROUPS else name
+    field = FIELDS[name]
+    return f"{field.group}/{field.member}" if field.group else name
 
 
 def _json(plain: object) -> bytes:
@@ -341,12 +343,13 @@ def _parse_header(path: Path, text: bytes, size: int, chunks: int) -> SegmentHea
         raise DataError(f"{_say(path)} has schema {header.schema[:80]!r}, this version reads {SCHEMA!r}")
     if header.spec_hash != header.spec.content_hash:
         raise DataError(f"{_say(path)} contradicts itself: the hash of its robot specification does not match")
-    if not {"length", "state", "control"} <= set(header.arrays):
-        raise DataError(f"{_say(path)} holds {sorted(header.arrays)}, expected at least length, state and control")
+    required = [name for name, field in FIELDS.items() if field.required]
+    if not set(required) <= set(header.arrays):
+        raise DataError(f"{_say(path)} holds {sorted(header.arrays)}, expected at least {', '.join(required)}")
     unpacked = 0
     count = 0
     for name, entry in header.arrays.items():
-        if name not in Trajectories.__dataclass_fields__:
+        if name not in FIELDS:
             raise DataError(f"{_say(path)} holds the unknown array {name[:80]!r}")
         if not 1 <= len(entry.shape) <= 3 or min(entry.shape) < 0 or max(entry.shape) > 2**40 or entry.chunk_rows < 1:
             raise DataError(f"{_say(path)}: '{name}' has the shape {entry.shape} in chunks of {entry.chunk_rows} rows")

@@ -19,7 +19,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from ..spec import RobotSpec, require_same_spec
+from ..files.atomic import WRITING, write_files
+from ..robot.comparison import require_same_spec
+from ..robot.spec import RobotSpec
 from .layout import DataError, ShardMeta, Trajectories, pack_trajectories
 from .segment import Compression, Segment, read_header, read_segment, segment_bytes
 
@@ -76,71 +78,24 @@ class ShardWriter:
             self.close()
             raise
 
-    def append(
-        self,
-        state: Any,
-        control: Any,
-        *,
-        length: Any = None,
-        ground: Any = None,
-        contacts: Any = None,
-        body_force: Any = None,
-    ) -> None:
+    def append(self, state: Any, control: Any, *, length: Any = None, **recorded: Any) -> None:
         """Writes a batch; when it returns, the batch is on the disk.
 
         Args:
             state: States, shape (N, T + 1, S).
             control: Controls held during each step, shape (N, T, C).
             length: Number of transitions of each trajectory, shape (N,); all ``T`` when left out.
-            ground: Plane under each trajectory (unit normal, offset [m], environment frame), shape (N, 4) or (4,).
-            contacts: Contacts before each step: an object or a mapping with ``distance`` [m] (N, T, K), ``normal``
-                (N, T, K, 3), ``point`` [m] (N, T, K, 3) and ``active`` (N, T, K), environment frame.
-            body_force: Contact force on each body [N], environment axes, shape (N, T, B, 3).
+            recorded: Other fields by name, for instance ``ground``; see
+                :func:`~nerd_core.data.layout.pack_trajectories`.
         """
-        self.append_trajectories(
-            pack_trajectories(
-                self.spec,
-                state,
-                control,
-                length=length,
-                ground=ground,
-                contacts=contacts,
-                body_force=body_force,
-            )
-        )
+        self.append_trajectories(pack_trajectories(self.spec, state, control, length=length, **recorded))
 
     def append_trajectories(self, batch: Trajectories) -> None:
         """Writes a flat batch; see :meth:`append`."""
         if self._lock is None:
             raise DataError(f"the writer of '{self.name}' is closed")
         cuts = _cuts(batch)
-        ready: list[tuple[Path, Path]] = []
-        first = self.trajectories
-        for part, (begin, end) in enumerate(cuts):
-            content = segment_bytes(
-                self.spec,
-                self.meta,
-                batch.part(begin, end),
-                shard=self.name,
-                first_trajectory=first + begin,
-                batch_index=self.batches,
-                part=part,
-                parts=len(cuts),
-                compression=self._compression,
-                level=self._level,
-            )
-            final = self.path / f"{self.segments + part:06d}.h5"
-            if not SEGMENT_NAME.fullmatch(final.name):
-                raise DataError(f"'{self.name}' is full: open another shard, or write larger batches")
-            waiting = final.with_suffix(".h5.writing")
-            with open(waiting, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            ready.append((waiting, final))
-        for waiting, final in ready:
-            waiting.rename(final)
-        _sync(self.path)
+        write_files(self._segments(batch, cuts))
         self.segments += len(cuts)
         self.batches += 1
         self.trajectories += batch.count
@@ -158,9 +113,29 @@ class ShardWriter:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _segments(self, batch: Trajectories, cuts: list[tuple[int, int]]) -> Iterator[tuple[Path, bytearray]]:
+        """Files of the segments of a batch, each made when it is asked for."""
+        for part, (begin, end) in enumerate(cuts):
+            path = self.path / f"{self.segments + part:06d}.h5"
+            if not SEGMENT_NAME.fullmatch(path.name):
+                raise DataError(f"'{self.name}' is full: open another shard, or write larger batches")
+            content = segment_bytes(
+                self.spec,
+                self.meta,
+                batch.part(begin, end),
+                shard=self.name,
+                first_trajectory=self.trajectories + begin,
+                batch_index=self.batches,
+                part=part,
+                parts=len(cuts),
+                compression=self._compression,
+                level=self._level,
+            )
+            yield path, content
+
     def _resume(self, dataset: Path) -> None:
         """Removes what a killed writer left unfinished and counts what it finished."""
-        for waiting in self.path.glob("*.h5.writing"):
+        for waiting in self.path.glob(f"*.h5{WRITING}"):
             waiting.unlink()
         found = list_segments(self.path)
         while found and found[-1].header.part + 1 != found[-1].header.parts:
@@ -252,7 +227,7 @@ def _differences(got: ShardMeta, has: ShardMeta) -> str:
 
 def _cuts(batch: Trajectories) -> list[tuple[int, int]]:
     """Ranges of trajectories, each of which makes a segment of at most about :data:`SEGMENT_BYTES`."""
-    size = sum(value.nbytes for value in batch.arrays().values())
+    size = sum(value.nbytes for value in batch.arrays.values())
     # The share of each trajectory in the bytes of the batch is that of its length, near enough.
     ends = ((batch.length.cumsum() * size) // max(1, batch.transitions) - 1) // SEGMENT_BYTES
     borders = [0, *(int(i) for i in (ends[1:] != ends[:-1]).nonzero()[0] + 1), batch.count]
@@ -268,14 +243,6 @@ def _lock(path: Path) -> int:
         os.close(descriptor)
         raise DataError(f"the shard '{path.name}' is being written by another process: choose another shard") from None
     return descriptor
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 __all__ = ["MANIFEST", "ShardReader", "ShardWriter", "list_segments"]

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from . import __version__
+from .. import __version__
 
 
 def describe_run(
@@ -47,7 +47,7 @@ def describe_run(
 def without_folder(word: str) -> str:
     """A word of a command line; of an absolute path, also behind ``key=``, only its last part.
 
-    Where somebody keeps files says nothing about a result, and is nobody's business who reads it.
+    The folders of a machine say nothing about a result, and are private.
     """
     key, equals, value = word.partition("=")
     tail = value if equals else key

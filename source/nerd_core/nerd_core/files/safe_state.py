@@ -17,21 +17,9 @@ from typing import Any
 
 import torch
 
-from .safe_files import (
-    DTYPES,
-    MAX_JSON_BYTES,
-    MAX_JSON_DEPTH,
-    MAX_TENSOR_BYTES,
-    UnsafeFile,
-    digest,
-    json_bytes,
-    parse_json,
-    parse_tensors,
-    previous,
-    read_bytes,
-    replace_directory,
-    tensor_bytes,
-)
+from .atomic import previous, replace_directory
+from .safe_files import MAX_JSON_BYTES, MAX_JSON_DEPTH, UnsafeFile, digest, json_bytes, parse_json, read_bytes
+from .safe_tensors import DTYPES, MAX_TENSOR_BYTES, parse_tensors, tensor_bytes
 
 SCHEMA = "nerd.state/1"
 """Name and version of the format."""

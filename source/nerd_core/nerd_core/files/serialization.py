@@ -17,6 +17,8 @@ import types
 import typing
 from typing import Any, Literal, Union, get_args, get_origin
 
+from .kinds import OfKind, UnknownKind
+
 _WORDS = {"inf": math.inf, "-inf": -math.inf}
 
 
@@ -94,6 +96,8 @@ def _build_dataclass(kind: Any, plain: Any, path: str) -> Any:
     where = path or "the document"
     if not isinstance(plain, dict):
         raise StructureError(f"{where}: got {_name(plain)}, expected an object for {kind.__name__}")
+    if issubclass(kind, OfKind):
+        kind = _of_kind(kind, plain, where)
     fields = {field.name: field for field in dataclasses.fields(kind)}
     unknown = sorted(set(plain) - set(fields))
     if unknown:
@@ -113,6 +117,17 @@ def _build_dataclass(kind: Any, plain: Any, path: str) -> Any:
         raise
     except ValueError as error:
         raise StructureError(str(error)) from None
+
+
+def _of_kind(kind: type[OfKind], plain: dict[str, Any], where: str) -> type[OfKind]:
+    """The class of settings that the value names, which must be the expected one or of its family."""
+    try:
+        found = kind.kinds.settings(plain.get("kind"))
+    except UnknownKind as error:
+        raise StructureError(f"{where}: {error}") from None
+    if not issubclass(found, kind):
+        raise StructureError(f"{where}: got the kind {plain['kind']!r}, expected settings for {kind.__name__}")
+    return found
 
 
 @functools.cache

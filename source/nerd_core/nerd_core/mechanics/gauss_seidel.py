@@ -1,93 +1,121 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Impulses of contacts, stops and drives, mended one after the other as Gauss and Seidel do."""
+"""A sweep of projected Gauss-Seidel over the constraints of one robot, in impulses.
+
+Rows are contact normals, then joints, then the two friction directions of all contacts. With ``A`` for the Delassus
+matrix, ``v`` for the velocities of the rows, ``b`` for the velocity at which a gap may be closed or a penetration is
+taken back, and ``m`` for an effective mass, one row after the other takes::
+
+    impulse <- max(impulse - m (v + b), 0)          v <- v + A[:, row] * change of the impulse
+
+and friction the same along two directions, scaled back into Coulomb's cone. Impulses are kept (accumulated) from sweep
+to sweep, as in PhysX's solver and in Macklin et al., *Small Steps in Physics Simulation*, 2019.
+
+Example::
+
+    sweep = GaussSeidel(velocity, delassus, contacts, unilateral)
+    sweep.solve_normal(0, effective_mass, correction)
+    impulses = sweep.impulses()
+"""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-TINY = 1.0e-12
-"""Keeps roots of what may be zero smooth."""
+from .constants import EPSILON
 
 
-class Impulses:
-    """Impulses of all rows in a physics step, and the speeds of the rows that they make."""
+class GaussSeidel:
+    """Accumulated impulses of all rows in a physics step, and the velocities of the rows that they make."""
 
-    speeds: Tensor
-    """Speeds of all rows, shape (R, M)."""
-    load: list[Tensor]
-    """Impulses of normals and stops, each of shape (M,)."""
-    grip: list[Tensor]
-    """Impulses of friction: along the first direction for all slots, then along the second."""
+    velocity: Tensor
+    """Velocities of all rows [m/s or rad/s], shape (R, M)."""
+    normal_impulse: list[Tensor]
+    """Impulses of contact normals and of stops [N s or N m s], each of shape (M,)."""
+    friction_impulse: list[Tensor]
+    """Impulses of friction [N s]: along the first direction for all contacts, then along the second."""
 
-    def __init__(self, speeds: Tensor, couplings: Tensor, touching: int, count: int):
+    def __init__(self, velocity: Tensor, delassus: Tensor, contacts: int, unilateral: int):
         """Begins without impulses.
 
         Args:
-            speeds: Speeds of all rows, shape (R, M).
-            couplings: Change of speeds per impulse, shape (R, R, M).
-            touching: Number of slots, whose normals come first.
-            count: Number of slots and joints.
+            velocity: Velocities of all rows, shape (R, M).
+            delassus: Delassus matrix: change of velocities per impulse, shape (R, R, M).
+            contacts: Number of contacts, whose normals come first.
+            unilateral: Number of contacts and joints.
         """
-        self.speeds, self._couplings, self._touching, self._count = speeds, couplings.unbind(), touching, count
-        self.load = list(torch.zeros_like(speeds[:count]).unbind())
-        self.grip = list(torch.zeros_like(speeds[count:]).unbind())
-        self._braked = list(torch.zeros_like(speeds[touching:count]).unbind())
+        self.velocity, self._delassus = velocity, delassus.unbind()
+        self._contacts, self._unilateral = contacts, unilateral
+        self.normal_impulse = list(torch.zeros_like(velocity[:unilateral]).unbind())
+        self.friction_impulse = list(torch.zeros_like(velocity[unilateral:]).unbind())
+        self._drive_impulse = list(torch.zeros_like(velocity[contacts:unilateral]).unbind())
 
-    def mend_joint(self, joint: int, pull: Tensor, target: Tensor, brake: tuple[Tensor, Tensor] | None) -> None:
+    def solve_joint(
+        self, joint: int, effective_mass: Tensor, correction: Tensor, drive: tuple[Tensor, Tensor] | None
+    ) -> None:
         """Lets a drive brake a joint, and its stop hold it.
 
         Args:
             joint: Number of the joint's row among those of joints.
-            pull: Impulse per speed that is missing.
-            target: Speed towards the stop that is allowed.
-            brake: Impulse of the drive per speed, and change of the speed per impulse; None without a drive.
+            effective_mass: Impulse per velocity that is missing.
+            correction: Velocity towards the stop that is allowed; negative beyond the stop.
+            drive: Impulse of the drive per velocity, and the Delassus diagonal; None without a drive.
         """
-        row = self._touching + joint
-        speed, braking = self.speeds[row], None
-        if brake is not None:
-            braking = -brake[0] * speed
-            self._braked[joint] = self._braked[joint] + braking
-            speed = torch.addcmul(speed, brake[1], braking)
-        new = (self.load[row] - pull * (speed + target)).clamp(min=0.0)
-        change = new - self.load[row]
-        self.load[row] = new
-        self._carry(row, change if braking is None else braking + change)
+        row = self._contacts + joint
+        velocity, drive_impulse = self.velocity[row], None
+        if drive is not None:
+            drive_impulse = -drive[0] * velocity
+            self._drive_impulse[joint] = self._drive_impulse[joint] + drive_impulse
+            velocity = torch.addcmul(velocity, drive[1], drive_impulse)
+        impulse = (self.normal_impulse[row] - effective_mass * (velocity + correction)).clamp(min=0.0)
+        change = impulse - self.normal_impulse[row]
+        self.normal_impulse[row] = impulse
+        self._apply(row, change if drive_impulse is None else drive_impulse + change)
 
-    def press(self, slot: int, pull: Tensor, target: Tensor) -> None:
-        """Mends the normal impulse of a slot; arguments as of :meth:`mend_joint`."""
-        new = (self.load[slot] - pull * (self.speeds[slot] + target)).clamp(min=0.0)
-        self._carry(slot, new - self.load[slot])
-        self.load[slot] = new
+    def solve_normal(self, contact: int, effective_mass: Tensor, correction: Tensor) -> None:
+        """Solves the normal of a contact; arguments as of :meth:`solve_joint`."""
+        impulse = self.normal_impulse[contact] - effective_mass * (self.velocity[contact] + correction)
+        impulse = impulse.clamp(min=0.0)
+        self._apply(contact, impulse - self.normal_impulse[contact])
+        self.normal_impulse[contact] = impulse
 
-    def hold(self, slot: int, cone: Tensor, hold: tuple[Tensor, Tensor], back: tuple[Tensor, Tensor]) -> None:
-        """Mends the friction of a slot within its cone.
+    def solve_friction(
+        self,
+        contact: int,
+        coefficient: Tensor,
+        effective_mass: tuple[Tensor, Tensor],
+        correction: tuple[Tensor, Tensor],
+    ) -> None:
+        """Solves the friction of a contact within its cone.
 
         Args:
-            slot: Number of the slot's row.
-            cone: Largest friction per normal impulse.
-            hold: Impulse per speed, along both directions.
-            back: Speeds at which a drift is taken back.
+            contact: Number of the contact.
+            coefficient: Largest friction per normal impulse.
+            effective_mass: Impulse per velocity, along both directions.
+            correction: Velocities at which a drift is taken back.
         """
-        x, y = slot, self._touching + slot
-        a = self.grip[x] - hold[0] * (self.speeds[self._count + x] + back[0])
-        b = self.grip[y] - hold[1] * (self.speeds[self._count + y] + back[1])
-        share = (cone * self.load[slot] * torch.addcmul(a * a + TINY, b, b).rsqrt()).clamp(max=1.0)
-        a, b = a * share, b * share
-        self._carry(self._count + x, a - self.grip[x])
-        self._carry(self._count + y, b - self.grip[y])
-        self.grip[x], self.grip[y] = a, b
+        first, second = contact, self._contacts + contact
+        row, other = self._unilateral + first, self._unilateral + second
+        x = self.friction_impulse[first] - effective_mass[0] * (self.velocity[row] + correction[0])
+        y = self.friction_impulse[second] - effective_mass[1] * (self.velocity[other] + correction[1])
+        largest = coefficient * self.normal_impulse[contact]
+        share = (largest * torch.addcmul(x * x + EPSILON, y, y).rsqrt()).clamp(max=1.0)
+        x, y = x * share, y * share
+        self._apply(row, x - self.friction_impulse[first])
+        self._apply(other, y - self.friction_impulse[second])
+        self.friction_impulse[first], self.friction_impulse[second] = x, y
 
-    def total(self) -> Tensor:
+    def impulses(self) -> Tensor:
         """Impulses of all rows until now, those of drives with those of their stops, shape (R, M)."""
-        joints = [held + braked for held, braked in zip(self.load[self._touching :], self._braked, strict=True)]
-        return torch.stack((*self.load[: self._touching], *joints, *self.grip))
+        stops = self.normal_impulse[self._contacts :]
+        joints = [stop + drive for stop, drive in zip(stops, self._drive_impulse, strict=True)]
+        return torch.stack((*self.normal_impulse[: self._contacts], *joints, *self.friction_impulse))
 
-    def _carry(self, row: int, impulse: Tensor) -> None:
-        """What a further impulse on a row does to all speeds."""
-        self.speeds = torch.addcmul(self.speeds, self._couplings[row], impulse)
+    def _apply(self, row: int, impulse: Tensor) -> None:
+        """Changes all velocities by a further impulse on a row."""
+        self.velocity = torch.addcmul(self.velocity, self._delassus[row], impulse)
 
 
-__all__ = ["TINY", "Impulses"]
+__all__ = ["GaussSeidel"]

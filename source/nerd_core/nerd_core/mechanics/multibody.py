@@ -1,11 +1,26 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""How the points of a robot move with its joints, and how the robot gives way when it is pushed there.
+"""Rigid-body dynamics of one robot: where its bodies are, how they move, and which forces that takes.
 
-Velocities of a robot are numbered as in a change of state: root (linear, then angular; none for a fixed base), then
+With generalised velocities ``v``, forces ``f`` and impulses ``p`` on them, what is computed here is the mass matrix
+``H`` and the bias force ``C`` of the equation of motion (Featherstone, *Rigid Body Dynamics Algorithms*, 2008, chapter
+3)::
+
+    H(q) dv/dt + C(q, v) = f          H = transpose(J) J + diag(armature)
+
+where ``J`` is the mass-weighted Jacobian: velocities of all bodies per generalised velocity, times the square roots of
+masses and moments of inertia. Gravity is a force here, not a part of ``C``.
+
+Generalised velocities are numbered as in a change of state: root (linear, then angular; none for a fixed base), then
 joints. Vectors stand in the axes of the root, with its origin at zero; for a fixed base in those of its environment.
-As in :mod:`nerd_core.kinematics` the batch is the *last* dimension inside: every operation runs over long rows.
+As in :mod:`nerd_core.robot.kinematics` the batch is the *last* dimension inside: every operation runs over long rows.
+
+Example::
+
+    multibody = Multibody(spec)
+    frames = multibody.frames(joint_pos)
+    inverse_mass = multibody.inverse_mass(multibody.mass_weighted_jacobian(frames))
 """
 
 from __future__ import annotations
@@ -16,69 +31,74 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from .frames import rotation_matrix
-from .kinematics import ForwardKinematics
-from .spec import RobotSpec
+from ..robot.frames import rotation_matrix
+from ..robot.kinematics import ForwardKinematics, rotate_by
+from ..robot.spec import RobotSpec
+from .vectors import cross, rotate_inverse
 
 
-class Frames(NamedTuple):
+class BodyFrames(NamedTuple):
     """Where the bodies and the axes of the joints are, in one pose."""
 
-    bodies: Tensor
+    transforms: Tensor
     """Rotation and position of each body [m], shape (B, 3, 4, M)."""
-    axes: Tensor
+    joint_axes: Tensor
     """Direction in which each joint turns or slides, shape (J, 3, M)."""
-    origins: Tensor
+    joint_anchors: Tensor
     """A point on the axis of each joint [m], shape (J, 3, M)."""
-    centres: Tensor
+    centres_of_mass: Tensor
     """Centres of mass [m], shape (B, 3, M)."""
-    roots: Tensor
-    """Axes of inertia of each body, each with the root of the moment about it, shape (B, axes, 3, M)."""
+    inertia_roots: Tensor
+    """Principal axes of inertia of each body, each times the square root of its moment, shape (B, axes, 3, M)."""
 
 
-class Motion(NamedTuple):
-    """How bodies move while the velocities of the robot stay as they are, each of shape (B, 3, M)."""
+class BodyMotion(NamedTuple):
+    """How bodies move while the generalised velocities stay as they are, each of shape (B, 3, M).
 
-    spin: Tensor
+    The bias accelerations are those at ``dv/dt = 0``: the velocity-product terms of the recursive Newton-Euler
+    algorithm (Featherstone, chapter 5), here of each body's centre of mass.
+    """
+
+    angular_velocity: Tensor
     """Angular velocity [rad/s]."""
-    moving: Tensor
+    linear_velocity: Tensor
     """Velocity of the centre of mass [m/s]."""
-    bend: Tensor
-    """Change of the angular velocity [rad/s^2]."""
-    pull: Tensor
-    """Acceleration of the centre of mass [m/s^2]."""
+    angular_bias: Tensor
+    """Angular bias acceleration [rad/s^2]."""
+    linear_bias: Tensor
+    """Bias acceleration of the centre of mass [m/s^2]."""
 
 
-class Whirl(NamedTuple):
-    """How all bodies together move and turn, each of shape (3, M)."""
+class CentroidalMomentum(NamedTuple):
+    """Momenta of all bodies together (Orin, Goswami and Lee 2013, *Centroidal dynamics*), each of shape (3, M)."""
 
-    centre: Tensor
+    centre_of_mass: Tensor
     """Their centre of mass [m]."""
-    push: Tensor
+    linear: Tensor
     """Their momentum [kg m/s]."""
-    spin: Tensor
-    """Their angular momentum about the centre [kg m^2/s]."""
+    angular: Tensor
+    """Their angular momentum about the centre of mass [kg m^2/s]."""
 
 
 class Multibody(nn.Module):
     """The rigid bodies of one robot. Has no parameters."""
 
     dim: int
-    """Number of velocities."""
-    _carriers: Tensor
-    _turning: Tensor
-    _turns: Tensor
-    _pairs: Tensor
-    _child: Tensor
-    _axis: Tensor
-    _origin: Tensor
-    _row: Tensor
+    """Number of generalised velocities."""
+    _supports: Tensor
+    _is_revolute: Tensor
+    _support_is_revolute: Tensor
+    _supported_pairs: Tensor
+    _child_body: Tensor
+    _child_axis: Tensor
+    _child_anchor: Tensor
+    _row_of_body: Tensor
     _mass: Tensor
-    _centre: Tensor
-    _moment_root: Tensor
-    _ease: Tensor
-    _rotor: Tensor
-    _home: Tensor
+    _centre_of_mass: Tensor
+    _inertia_root: Tensor
+    _inverse_moments: Tensor
+    _armature: Tensor
+    _origin_state: Tensor
 
     def __init__(self, spec: RobotSpec):
         """Looks up the tree.
@@ -95,239 +115,212 @@ class Multibody(nn.Module):
                 "data collected by this version have them"
             )
         self._kinematics = ForwardKinematics(spec)
-        self._root = 6 if spec.floating_base else 0
-        joints = len(spec.joints)
-        self.dim = self._root + joints
-        index = {name: number for number, name in enumerate(spec.body_names)}
-        carriers: list[list[int]] = []
-        for body in spec.bodies:
-            above = [] if body.parent is None else carriers[index[body.parent]]
-            carriers.append([*above, spec.joint_names.index(body.joint)] if body.joint is not None else above)
-        self.depth = max(1, *map(len, carriers))
-        """Largest number of joints that carry a body."""
-        below: dict[str | None, list[str]] = {}
-        for body in spec.bodies:
-            below.setdefault(body.parent, []).append(body.name)
-        self.order = tuple(index[name] for name in _depth_first(below, None))
-        """Numbers of the bodies as a solver of the simulator visits them: each before the next branch."""
-        self._slides = any(joint.kind == "prismatic" for joint in spec.joints)
-        pairs = [(joint, body) for body, row in enumerate(carriers) for joint in row]
-        padded = [[*row, *[joints] * (self.depth - len(row))] for row in carriers]
-        child = [next(i for i, body in enumerate(spec.bodies) if body.joint == name) for name in spec.joint_names]
-        axis, origin = [], []
-        for joint, number in zip(spec.joints, child, strict=True):
-            body = spec.bodies[number]
-            turn = rotation_matrix(torch.tensor(body.child_quat, dtype=torch.double))
-            axis.append(turn @ torch.tensor(joint.axis, dtype=torch.double))
-            origin.append(torch.tensor(body.child_pos, dtype=torch.double))
-        inertias = [body.inertia for body in spec.bodies if body.inertia is not None]
-        roots, moments = [], []
-        for inertia in inertias:
-            (xx, yy, zz), (xy, xz, yz) = inertia.moments, inertia.products
-            matrix = torch.tensor([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], dtype=torch.double)
-            values, vectors = torch.linalg.eigh(matrix)
-            moments.append(values.clamp(min=0.0))
-            roots.append(vectors * moments[-1].sqrt())
-        home = torch.zeros(spec.state.dim)
+        self.root_dim = 6 if spec.floating_base else 0
+        """Number of velocities of the root."""
+        self.dim = self.root_dim + len(spec.joints)
+        supports = supporting_joints(spec)
+        self.depth = max(1, *map(len, supports))
+        """Largest number of joints that support a body."""
+        self.depth_first = depth_first(spec)
+        """Numbers of the bodies as a solver of the simulator visits them: each branch to its end before the next."""
+        self._has_slides = any(joint.kind == "prismatic" for joint in spec.joints)
+        buffers = _tree_tables(spec, supports, self.depth) | _inertia_tables(spec)
+        buffers["_row_of_body"] = self._kinematics.row_of_body
+        buffers["_armature"] = torch.tensor([*[0.0] * self.root_dim, *(joint.armature for joint in spec.joints)])
+        buffers["_origin_state"] = torch.zeros(spec.state.dim)
         if spec.floating_base:
-            home[spec.state.root_quat.stop - 1] = 1.0
-        buffers = {
-            "_carriers": torch.tensor(padded, dtype=torch.long),
-            "_turning": torch.tensor([*(joint.kind == "revolute" for joint in spec.joints), False]),
-            "_child": torch.tensor(child, dtype=torch.long),
-            "_axis": torch.stack(axis).float().unsqueeze(-1) if axis else torch.zeros(0, 3, 1),
-            "_origin": torch.stack(origin).float().unsqueeze(-1) if origin else torch.zeros(0, 3, 1),
-            "_row": self._kinematics.row_of_body,
-            "_mass": torch.tensor([inertia.mass for inertia in inertias]).view(-1, 1, 1),
-            "_centre": torch.tensor([inertia.centre for inertia in inertias]).unsqueeze(-1),
-            "_moment_root": torch.stack(roots).float().unsqueeze(-1),
-            "_ease": torch.stack([torch.where(each > 0, 1.0 / each, 0.0) for each in moments]).float().unsqueeze(-1),
-            "_pairs": torch.tensor(pairs, dtype=torch.long).reshape(-1, 2).t(),
-            "_rotor": torch.tensor([*[0.0] * self._root, *(joint.armature for joint in spec.joints)]),
-            "_home": home,
-        }
-        buffers["_turns"] = buffers["_turning"][buffers["_carriers"]].t().view(self.depth, -1, 1, 1)
+            buffers["_origin_state"][spec.state.root_quat.stop - 1] = 1.0
         for name, value in buffers.items():
             self.register_buffer(name, value.clone(), persistent=False)
 
-    def velocity(self, state: Tensor, turn: Tensor | None) -> Tensor:
-        """Velocities of the robot, shape (dim, M).
+    def generalised_velocity(self, state: Tensor, root_rotation: Tensor | None) -> Tensor:
+        """Generalised velocities, shape (dim, M).
 
         Args:
             state: States, shape (M, S).
-            turn: Rotation matrices of the root, shape (3, 3, M); None for a fixed base.
+            root_rotation: Rotation matrices of the root, shape (3, 3, M); None for a fixed base.
         """
         at = self.spec.state
         joints = state[:, at.joint_vel].t()
-        if turn is None:
+        if root_rotation is None:
             return joints.contiguous()
-        root = [into_axes(turn, state[:, where].t()) for where in (at.root_lin_vel, at.root_ang_vel)]
+        root = [rotate_inverse(root_rotation, state[:, part].t()) for part in (at.root_lin_vel, at.root_ang_vel)]
         return torch.cat((*root, joints))
 
-    def frames(self, joint_pos: Tensor) -> Frames:
-        """Bodies and axes for joint positions of shape (M, J)."""
+    def frames(self, joint_pos: Tensor) -> BodyFrames:
+        """Bodies and axes, with the root at the origin.
+
+        Args:
+            joint_pos: Positions of the joints [rad or m], shape (M, J).
+        """
         state = torch.cat(
             [
-                self._home[: self.spec.state.joint_pos.start].expand(joint_pos.shape[0], -1),
+                self._origin_state[: self.spec.state.joint_pos.start].expand(joint_pos.shape[0], -1),
                 joint_pos,
-                self._home[self.spec.state.joint_pos.stop :].expand(joint_pos.shape[0], -1),
+                self._origin_state[self.spec.state.joint_pos.stop :].expand(joint_pos.shape[0], -1),
             ],
             dim=-1,
         )
-        bodies = self._kinematics.place(state).index_select(0, self._row)
-        children = bodies.index_select(0, self._child)
-        axes, origins = turned(children, self._axis), turned(children, self._origin) + children[:, :, 3]
-        centres = turned(bodies, self._centre) + bodies[:, :, 3]
-        roots = torch.stack([turned(bodies, self._moment_root[:, :, axis]) for axis in range(3)], dim=1)
-        return Frames(bodies, axes, origins, centres, roots)
+        bodies = self._kinematics.place(state).index_select(0, self._row_of_body)
+        children = bodies.index_select(0, self._child_body)
+        axes = rotate_by(children, self._child_axis)
+        anchors = rotate_by(children, self._child_anchor) + children[:, :, 3]
+        centres = rotate_by(bodies, self._centre_of_mass) + bodies[:, :, 3]
+        roots = torch.stack([rotate_by(bodies, self._inertia_root[:, :, axis]) for axis in range(3)], dim=1)
+        return BodyFrames(bodies, axes, anchors, centres, roots)
 
-    def place(self, frames: Frames, bodies: Tensor, points: Tensor) -> Tensor:
-        """Where points of bodies are.
+    def place_points(self, frames: BodyFrames, bodies: Tensor, points: Tensor) -> Tensor:
+        """Where points of bodies are [m], shape (P, 3, M).
 
         Args:
             frames: Where the bodies are.
             bodies: Numbers of the bodies, shape (P,).
             points: Points in the frames of these bodies [m], shape (P, 3, 1 or M).
-
-        Returns:
-            Shape (P, 3, M).
         """
-        carrying = frames.bodies.index_select(0, bodies)
-        return turned(carrying, points) + carrying[:, :, 3]
+        transforms = frames.transforms.index_select(0, bodies)
+        return rotate_by(transforms, points) + transforms[:, :, 3]
 
-    def jacobian(self, frames: Frames, bodies: Tensor, points: Tensor) -> Tensor:
-        """Velocity of points that bodies carry, per velocity of the robot.
+    def point_jacobian(self, frames: BodyFrames, bodies: Tensor, points: Tensor) -> Tensor:
+        """Velocity of points of bodies per generalised velocity, shape (dim, P, 3, M).
 
         Args:
             frames: Where the bodies are.
             bodies: Numbers of the bodies, shape (P, M).
             points: Where the points are [m], shape (P, 3, M).
-
-        Returns:
-            Shape (dim, P, 3, M).
         """
-        carriers = self._carriers[bodies].permute(2, 0, 1)  # (D, P, M)
-        arms = points - _of_carriers(frames.origins, carriers)
-        axes = _of_carriers(frames.axes, carriers)
-        turning = self._turning[carriers].unsqueeze(2)
-        joints = self._by_joint(cross(axes, arms).where(turning, axes), carriers)
-        return torch.cat((*self._of_root(points), joints)) if self._root else joints
+        supports = self._supports[bodies].permute(2, 0, 1)  # (D, P, M)
+        arms = points - _of_supports(frames.joint_anchors, supports)
+        axes = _of_supports(frames.joint_axes, supports)
+        revolute = self._is_revolute[supports].unsqueeze(2)
+        joints = self._scatter_to_joints(cross(axes, arms).where(revolute, axes), supports)
+        return torch.cat((*self._root_jacobian(points), joints)) if self.root_dim else joints
 
-    def rows(self, frames: Frames) -> Tensor:
-        """Velocities of the bodies per velocity of the robot, in units in which energy is half their square: three of
-        the centre of mass, then three about the axes of inertia. Shape (dim, B, 6, M).
+    def mass_weighted_jacobian(self, frames: BodyFrames) -> Tensor:
+        """Velocities of the bodies per generalised velocity, in units in which kinetic energy is half their square:
+        three of the centre of mass, then three about the principal axes of inertia. Shape (dim, B, 6, M).
         """
-        joints, bodies = self._pairs
-        centres, roots, axes = frames.centres, frames.roots, frames.axes.index_select(0, joints)
-        leads = cross(axes, centres.index_select(0, bodies) - frames.origins.index_select(0, joints))
-        turns = (roots.index_select(0, bodies) * axes.unsqueeze(1)).sum(2)
-        if self._slides:
-            turning = self._turning[joints].view(-1, 1, 1)
-            leads, turns = leads.where(turning, axes), turns.masked_fill(~turning, 0.0)
+        joints, bodies = self._supported_pairs
+        centres, roots = frames.centres_of_mass, frames.inertia_roots
+        axes, anchors = (each.index_select(0, joints) for each in (frames.joint_axes, frames.joint_anchors))
+        linear = cross(axes, centres.index_select(0, bodies) - anchors)
+        angular = (roots.index_select(0, bodies) * axes.unsqueeze(1)).sum(2)
+        if self._has_slides:
+            revolute = self._is_revolute[joints].view(-1, 1, 1)
+            linear, angular = linear.where(revolute, axes), angular.masked_fill(~revolute, 0.0)
         mass = self._mass.sqrt()
-        pairs = torch.cat((mass.index_select(0, bodies) * leads, turns), dim=1)
+        pairs = torch.cat((mass.index_select(0, bodies) * linear, angular), dim=1)
         count, batch = len(self.spec.bodies), centres.shape[-1]
         table = pairs.new_zeros(len(self.spec.joints) * count, 6, batch).index_copy(0, joints * count + bodies, pairs)
         table = table.view(-1, count, 6, batch)
-        if not self._root:
+        if not self.root_dim:
             return table
-        linear, angular = self._of_root(centres)
+        linear, angular = self._root_jacobian(centres)
         linear = torch.cat((mass * linear, torch.zeros_like(linear)), dim=2)
         angular = torch.cat((mass * angular, roots.permute(2, 0, 1, 3)), dim=2)
         return torch.cat((linear, angular, table))
 
-    def mobility(self, rows: Tensor) -> Tensor:
-        """Change of the robot's velocities per impulse on them: the inverse of its mass matrix, shape (M, dim, dim).
+    def inverse_mass(self, jacobian: Tensor) -> Tensor:
+        """Inverse of the mass matrix: change of the generalised velocities per impulse on them, shape (M, dim, dim).
 
         Args:
-            rows: What :meth:`rows` says.
+            jacobian: What :meth:`mass_weighted_jacobian` gave.
         """
-        rows = rows.flatten(1, 2).permute(2, 0, 1).contiguous()
-        mass = rows @ rows.transpose(1, 2) + torch.diag(self._rotor)
+        rows = jacobian.flatten(1, 2).permute(2, 0, 1).contiguous()
+        mass = rows @ rows.transpose(1, 2) + torch.diag(self._armature)
         return torch.cholesky_inverse(torch.linalg.cholesky(mass))
 
-    def momentum(self, rows: Tensor) -> Tensor:
-        """Momentum of all bodies per velocity of the robot [kg], shape (dim, 3, M).
+    def momentum_matrix(self, jacobian: Tensor) -> Tensor:
+        """Momentum of all bodies per generalised velocity [kg or kg m], shape (dim, 3, M).
 
         Args:
-            rows: What :meth:`rows` says.
+            jacobian: What :meth:`mass_weighted_jacobian` gave.
         """
-        return (self._mass.sqrt() * rows[:, :, :3]).sum(1)
+        return (self._mass.sqrt() * jacobian[:, :, :3]).sum(1)
 
-    def whirl(self, frames: Frames, rows: Tensor, velocity: Tensor) -> Whirl:
-        """How all bodies together move and turn.
+    def centroidal_momentum(self, frames: BodyFrames, jacobian: Tensor, velocity: Tensor) -> CentroidalMomentum:
+        """Momenta of all bodies together.
 
         Args:
             frames: Where they are.
-            rows: What :meth:`rows` says of them.
-            velocity: Velocities of the robot, shape (dim, M).
+            jacobian: What :meth:`mass_weighted_jacobian` gave for them.
+            velocity: Generalised velocities, shape (dim, M).
         """
-        moving = (rows * velocity.view(-1, 1, 1, velocity.shape[1])).sum(0)
-        push, share = self._mass.sqrt() * moving[:, :3], self._mass / self._mass.sum()
-        centre = (share * frames.centres).sum(0)
-        spin = (frames.roots * moving[:, 3:].unsqueeze(2)).sum(1)
-        return Whirl(centre, push.sum(0), (spin + cross(frames.centres - centre, push)).sum(0))
+        weighted = (jacobian * velocity.view(-1, 1, 1, velocity.shape[1])).sum(0)
+        linear, share = self._mass.sqrt() * weighted[:, :3], self._mass / self._mass.sum()
+        centre = (share * frames.centres_of_mass).sum(0)
+        angular = (frames.inertia_roots * weighted[:, 3:].unsqueeze(2)).sum(1)
+        return CentroidalMomentum(
+            centre, linear.sum(0), (angular + cross(frames.centres_of_mass - centre, linear)).sum(0)
+        )
 
-    def turning(self, frames: Frames, centre: Tensor, spin: Tensor) -> Tensor:
-        """Angular velocity with which all bodies, as one, have an angular momentum about their centre of mass.
+    def locked_angular_velocity(self, frames: BodyFrames, centre: Tensor, angular_momentum: Tensor) -> Tensor:
+        """Angular velocity [rad/s] that gives all bodies, as one with all joints locked, an angular momentum about
+        their centre of mass: the inverse of the locked inertia times the momentum. Shape (3, M).
 
         Args:
             frames: Where they are.
             centre: Their centre of mass [m], shape (3, M).
-            spin: The angular momentum [kg m^2/s], shape (3, M).
+            angular_momentum: The angular momentum [kg m^2/s], shape (3, M).
         """
-        arm = frames.centres - centre
-        eye = torch.eye(3, device=spin.device, dtype=spin.dtype).unsqueeze(-1)
-        spread = eye * arm.square().sum(1)[:, None, None] - arm.unsqueeze(1) * arm.unsqueeze(2)
-        table = (self._mass.unsqueeze(-1) * spread).sum(0)
-        table = table + (frames.roots.unsqueeze(2) * frames.roots.unsqueeze(3)).sum((0, 1))
-        x, y, z = table.unbind()
-        inverse = torch.stack((cross(y, z), cross(z, x), cross(x, y)))
-        return (inverse * spin.unsqueeze(1)).sum(0) / (x * inverse[0]).sum(0)
+        arm = frames.centres_of_mass - centre
+        eye = torch.eye(3, device=angular_momentum.device, dtype=angular_momentum.dtype).unsqueeze(-1)
+        of_points = eye * arm.square().sum(1)[:, None, None] - arm.unsqueeze(1) * arm.unsqueeze(2)
+        inertia = (self._mass.unsqueeze(-1) * of_points).sum(0)
+        roots = frames.inertia_roots
+        inertia = inertia + (roots.unsqueeze(2) * roots.unsqueeze(3)).sum((0, 1))
+        x, y, z = inertia.unbind()
+        adjugate = torch.stack((cross(y, z), cross(z, x), cross(x, y)))
+        return (adjugate * angular_momentum.unsqueeze(1)).sum(0) / (x * adjugate[0]).sum(0)
 
-    def motion(self, frames: Frames, velocity: Tensor) -> Motion:
-        """How all bodies move, from the root outwards.
+    def motion(self, frames: BodyFrames, velocity: Tensor) -> BodyMotion:
+        """How all bodies move, from the root outwards: the first pass of the recursive Newton-Euler algorithm with
+        ``dv/dt = 0`` (Featherstone, chapter 5).
 
         Args:
             frames: Where the bodies are.
-            velocity: Velocities of the robot, shape (dim, M).
+            velocity: Generalised velocities, shape (dim, M).
         """
         count, batch = len(self.spec.bodies), velocity.shape[1]
-        joint_vel = velocity[self._root :].unsqueeze(1)
-        speeds, axes, origins = (self._led(each) for each in (joint_vel, frames.axes, frames.origins))
-        spin = (velocity[3:6] if self._root else velocity.new_zeros(3, batch)).expand(count, 3, batch)
-        moving = velocity[:3].expand_as(spin) if self._root else spin
-        pull = bend = place = torch.zeros_like(spin)
-        for speed, axis, origin, turns in zip(speeds, axes, origins, self._turns, strict=True):
-            rate, arm = axis * speed, origin - place
-            led, twist = cross(spin, arm), cross(spin, rate)
-            pull = pull + cross(bend, arm) + cross(spin, led)
-            moving = moving + led
-            if self._slides:
-                slide = rate.masked_fill(turns, 0.0)
-                pull, moving = pull + 2.0 * cross(spin, slide), moving + slide
-                rate, twist = rate - slide, twist.masked_fill(~turns, 0.0)
-            bend, spin, place = bend + twist, spin + rate, origin
-        arm = frames.centres - place
-        led = cross(spin, arm)
-        return Motion(spin, moving + led, bend, pull + cross(bend, arm) + cross(spin, led))
+        joint_vel = velocity[self.root_dim :].unsqueeze(1)
+        of_joints = (joint_vel, frames.joint_axes, frames.joint_anchors)
+        speeds, axes, anchors = (self._by_support(each) for each in of_joints)
+        angular = (velocity[3:6] if self.root_dim else velocity.new_zeros(3, batch)).expand(count, 3, batch)
+        linear = velocity[:3].expand_as(angular) if self.root_dim else angular
+        linear_bias = angular_bias = reference = torch.zeros_like(angular)
+        for speed, axis, anchor, revolute in zip(speeds, axes, anchors, self._support_is_revolute, strict=True):
+            joint_rate, arm = axis * speed, anchor - reference
+            turned, twist = cross(angular, arm), cross(angular, joint_rate)
+            linear_bias = linear_bias + cross(angular_bias, arm) + cross(angular, turned)
+            linear = linear + turned
+            if self._has_slides:
+                slide = joint_rate.masked_fill(revolute, 0.0)
+                linear_bias, linear = linear_bias + 2.0 * cross(angular, slide), linear + slide  # 2: Coriolis
+                joint_rate, twist = joint_rate - slide, twist.masked_fill(~revolute, 0.0)
+            angular_bias, angular, reference = angular_bias + twist, angular + joint_rate, anchor
+        arm = frames.centres_of_mass - reference
+        turned = cross(angular, arm)
+        linear_bias = linear_bias + cross(angular_bias, arm) + cross(angular, turned)
+        return BodyMotion(angular, linear + turned, angular_bias, linear_bias)
 
-    def load(self, frames: Frames, rows: Tensor, motion: Motion) -> Tensor:
-        """Forces that it would take to keep all velocities of the robot as they are, against what bodies do that are
-        led around: those of Coriolis, centrifugal ones, gyroscopes. Shape (dim, M).
+    def bias_force(self, frames: BodyFrames, jacobian: Tensor, motion: BodyMotion) -> Tensor:
+        """Generalised forces that keep all generalised velocities as they are: Coriolis, centrifugal and gyroscopic
+        ones (``C`` of the equation of motion, without gravity), shape (dim, M).
 
         Args:
             frames: Where the bodies are.
-            rows: What :meth:`rows` says of them.
-            motion: What :meth:`motion` says of them.
+            jacobian: What :meth:`mass_weighted_jacobian` gave for them.
+            motion: How they move.
         """
-        spin, roots = motion.spin, frames.roots
-        carried = (roots * (roots * spin.unsqueeze(1)).sum(2, keepdim=True)).sum(1)
-        about = torch.addcmul(motion.bend.unsqueeze(1), cross(spin, carried).unsqueeze(1), self._ease.unsqueeze(2))
-        needed = torch.cat((self._mass.sqrt() * motion.pull, (roots * about).sum(2)), dim=1)
-        return (rows * needed).sum((1, 2))
+        angular, roots = motion.angular_velocity, frames.inertia_roots
+        momentum = (roots * (roots * angular.unsqueeze(1)).sum(2, keepdim=True)).sum(1)
+        gyroscopic = cross(angular, momentum)
+        about = torch.addcmul(
+            motion.angular_bias.unsqueeze(1), gyroscopic.unsqueeze(1), self._inverse_moments.unsqueeze(2)
+        )
+        weighted = torch.cat((self._mass.sqrt() * motion.linear_bias, (roots * about).sum(2)), dim=1)
+        return (jacobian * weighted).sum((1, 2))
 
-    def _of_root(self, points: Tensor) -> tuple[Tensor, Tensor]:
+    def _root_jacobian(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Velocities of points, shape (P, 3, M), per linear and per angular velocity of the root, each of shape
         (3, P, 3, M).
         """
@@ -338,54 +331,94 @@ class Multibody(nn.Module):
         angular = torch.stack((none, w, y, z, none, u, v, x, none)).unflatten(0, (3, 3)).transpose(1, 2)
         return eye.view(3, 1, 3, 1).expand(3, len(points), 3, points.shape[2]), angular
 
-    def _led(self, of_joints: Tensor) -> Tensor:
-        """What belongs to the joints that carry each body, root first, shape (J, K, M) to (D, B, K, M)."""
+    def _by_support(self, of_joints: Tensor) -> Tensor:
+        """What belongs to the joints that support each body, root first, shape (J, K, M) to (D, B, K, M)."""
         padded = nn.functional.pad(of_joints, (0, 0, 0, 0, 0, 1))
-        return padded[self._carriers.t()]
+        return padded[self._supports.t()]
 
-    def _by_joint(self, columns: Tensor, carriers: Tensor) -> Tensor:
-        """From carriers, shape (D, P, 3, M), to joints, shape (J, P, 3, M), with zero for those that do not carry."""
+    def _scatter_to_joints(self, columns: Tensor, supports: Tensor) -> Tensor:
+        """From supporting joints, shape (D, P, 3, M), to all, shape (J, P, 3, M); zero for those that support
+        nothing.
+        """
         table = columns.new_zeros(len(self.spec.joints) + 1, *columns.shape[1:])
-        return table.scatter(0, carriers.unsqueeze(2).expand_as(columns), columns)[:-1]
+        return table.scatter(0, supports.unsqueeze(2).expand_as(columns), columns)[:-1]
 
 
-def _depth_first(below: dict[str | None, list[str]], name: str | None) -> Iterator[str]:
-    """The bodies below one, each followed by those below it."""
-    for child in below.get(name, ()):
-        yield child
-        yield from _depth_first(below, child)
+def supporting_joints(spec: RobotSpec) -> list[list[int]]:
+    """Numbers of the joints between each body and the root, root first: the support of a body
+    (Featherstone, section 4.1).
+    """
+    index = {name: number for number, name in enumerate(spec.body_names)}
+    supports: list[list[int]] = []
+    for body in spec.bodies:
+        above = [] if body.parent is None else supports[index[body.parent]]
+        supports.append([*above, spec.joint_names.index(body.joint)] if body.joint is not None else above)
+    return supports
 
 
-def turned(bodies: Tensor, vectors: Tensor) -> Tensor:
-    """Vectors in the axes of bodies, shape (P, 3, 1 or M), turned into the outer ones, shape (P, 3, M)."""
-    found = bodies[:, :, 0] * vectors[:, 0:1]
-    found = torch.addcmul(found, bodies[:, :, 1], vectors[:, 1:2])
-    return torch.addcmul(found, bodies[:, :, 2], vectors[:, 2:3])
+def depth_first(spec: RobotSpec) -> tuple[int, ...]:
+    """Numbers of the bodies from the root on, each followed by those that hang from it."""
+    index = {name: number for number, name in enumerate(spec.body_names)}
+    children: dict[str | None, list[str]] = {}
+    for body in spec.bodies:
+        children.setdefault(body.parent, []).append(body.name)
+
+    def visit(parent: str | None) -> Iterator[str]:
+        for child in children.get(parent, ()):
+            yield child
+            yield from visit(child)
+
+    return tuple(index[name] for name in visit(None))
 
 
-def into_axes(turn: Tensor, vector: Tensor) -> Tensor:
-    """Vectors, shape (..., 3, M), in the axes of rotation matrices, shape (3, 3, M)."""
-    return (turn * vector.unsqueeze(-2)).sum(-3)
+def _tree_tables(spec: RobotSpec, supports: list[list[int]], depth: int) -> dict[str, Tensor]:
+    """Which joints support which bodies, and where joints are in the frames of their child bodies."""
+    joints = len(spec.joints)
+    padded = torch.tensor([[*row, *[joints] * (depth - len(row))] for row in supports], dtype=torch.long)
+    child = [next(i for i, body in enumerate(spec.bodies) if body.joint == name) for name in spec.joint_names]
+    axes, anchors = torch.zeros(joints, 3, dtype=torch.double), torch.zeros(joints, 3, dtype=torch.double)
+    for number, (joint, body) in enumerate(zip(spec.joints, (spec.bodies[each] for each in child), strict=True)):
+        rotation = rotation_matrix(torch.tensor(body.child_quat, dtype=torch.double))
+        axes[number] = rotation @ torch.tensor(joint.axis, dtype=torch.double)
+        anchors[number] = torch.tensor(body.child_pos, dtype=torch.double)
+    revolute = torch.tensor([*(joint.kind == "revolute" for joint in spec.joints), False])
+    pairs = [(joint, body) for body, row in enumerate(supports) for joint in row]
+    return {
+        "_supports": padded,
+        "_is_revolute": revolute,
+        "_support_is_revolute": revolute[padded].t().view(depth, -1, 1, 1),
+        "_supported_pairs": torch.tensor(pairs, dtype=torch.long).reshape(-1, 2).t(),
+        "_child_body": torch.tensor(child, dtype=torch.long),
+        "_child_axis": axes.float().unsqueeze(-1),
+        "_child_anchor": anchors.float().unsqueeze(-1),
+    }
 
 
-def out_of_axes(turn: Tensor, vector: Tensor) -> Tensor:
-    """Vectors, shape (..., 3, M), in the axes of rotation matrices, shape (3, 3, M), in the outer ones."""
-    return (turn * vector.unsqueeze(-3)).sum(-2)
+def _inertia_tables(spec: RobotSpec) -> dict[str, Tensor]:
+    """Masses, centres of mass and roots of inertias, in the frames of the bodies."""
+    inertias = [body.inertia for body in spec.bodies if body.inertia is not None]
+    roots, moments = [], []
+    for inertia in inertias:
+        (xx, yy, zz), (xy, xz, yz) = inertia.moments, inertia.products
+        matrix = torch.tensor([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], dtype=torch.double)
+        values, vectors = torch.linalg.eigh(matrix)
+        moments.append(values.clamp(min=0.0))
+        roots.append(vectors * moments[-1].sqrt())
+    inverse = [torch.where(each > 0, 1.0 / each, 0.0) for each in moments]
+    return {
+        "_mass": torch.tensor([inertia.mass for inertia in inertias]).view(-1, 1, 1),
+        "_centre_of_mass": torch.tensor([inertia.centre for inertia in inertias]).unsqueeze(-1),
+        "_inertia_root": torch.stack(roots).float().unsqueeze(-1),
+        "_inverse_moments": torch.stack(inverse).float().unsqueeze(-1),
+    }
 
 
-def cross(a: Tensor, b: Tensor) -> Tensor:
-    """Vector products of tensors with the vector in the last but one dimension."""
-    ax, ay, az = a.unbind(-2)
-    bx, by, bz = b.unbind(-2)
-    return torch.stack((ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx), dim=-2)
-
-
-def _of_carriers(of_joints: Tensor, carriers: Tensor) -> Tensor:
-    """What belongs to the joints that carry something, shape (J, 3, M) to (D, P, 3, M); zero where there is none."""
+def _of_supports(of_joints: Tensor, supports: Tensor) -> Tensor:
+    """What belongs to supporting joints, shape (J, 3, M) to (D, P, 3, M); zero where there is none."""
     padded = nn.functional.pad(of_joints, (0, 0, 0, 0, 0, 1))
-    depth, count, batch = carriers.shape
-    rows = carriers.reshape(depth * count, 1, batch).expand(-1, 3, -1)
+    depth, count, batch = supports.shape
+    rows = supports.reshape(depth * count, 1, batch).expand(-1, 3, -1)
     return padded.gather(0, rows).view(depth, count, 3, batch)
 
 
-__all__ = ["Frames", "Motion", "Multibody", "Whirl", "cross", "into_axes", "out_of_axes", "turned"]
+__all__ = ["BodyFrames", "BodyMotion", "CentroidalMomentum", "Multibody", "depth_first", "supporting_joints"]

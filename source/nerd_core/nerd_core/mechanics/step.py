@@ -4,12 +4,23 @@
 """One control step of a robot by the laws of mechanics, with contacts and stops by rules that are learned.
 
 Newton and Euler say what efforts, gravity and the robot's own motion do to rigid bodies: nothing of that is learned.
-The rest is how PhysX takes a physics step: accelerations of its beginning, forces in a ramp, a solver of contacts,
-stops and drives (:mod:`nerd_core.contact_solver`), and at the end a floating robot that is turned and shifted in its
-velocities until neither its momentum is lost nor the size of its angular momentum. Friction in joints and whatever else
-a simulator knows are left to a network.
+In a physics step ``h`` the generalised velocities ``v`` change by applied forces ``f`` and gravity ``g``, by the bias
+force ``C``, and by impulses ``p`` of constraints with the Jacobian ``J``::
 
-Where no gradients are asked for, one kernel takes the same step (:mod:`nerd_core.fused`).
+    dv = inverse(H) (h (f + g) - h C + transpose(J) p)
+
+The rest is how PhysX takes a physics step: accelerations of its beginning, applied forces in equal shares over the
+substeps, a solver of contacts, stops and drives (:mod:`nerd_core.mechanics.constraint_solver`), and at the end a
+floating robot whose linear and angular velocity are corrected until its momentum and the size of its angular momentum
+are kept. What was measured on PhysX stands in ``docs/lab-notebook.md``. Whatever else a simulator knows is left to a
+network.
+
+Where no gradients are asked for, one kernel takes the same step (:mod:`nerd_core.mechanics.kernel`).
+
+Example::
+
+    mechanics = Mechanics(spec, ChangeCodec(spec), MechanicsCfg(substeps=4))
+    change = mechanics(state, control, contacts)
 """
 
 from __future__ import annotations
@@ -21,86 +32,81 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from .contact_solver import ContactSolver, ContactSolverCfg
-from .contacts import Contacts
-from .frames import ChangeCodec, quat_from_rotvec, quat_mul, quat_normalize
-from .fused import ENOUGH, differentiated_otherwise, proved_robot
-from .kinematics import rotation_columns
-from .multibody import Multibody, cross, into_axes, out_of_axes
-from .spec import RobotSpec
+from ..contact.contacts import Contacts
+from ..robot.frames import ChangeCodec, quat_from_rotvec, quat_mul, quat_normalize
+from ..robot.kinematics import rotation_columns
+from ..robot.spec import RobotSpec
+from .config import MechanicsCfg
+from .constants import FASTEST_JOINT, MOMENTUM_EPSILON
+from .constraint_solver import ConstraintSolver
+from .kernel.verification import TRIAL_STATES, differentiated_otherwise, verified_kernel
+from .multibody import BodyFrames, BodyMotion, CentroidalMomentum, Multibody
+from .vectors import cross, length, rotate, rotate_inverse
 
 if TYPE_CHECKING:
-    from .fused.robot import FusedRobot
-
-TINY = 1.0e-20
+    from .kernel.robot import RobotKernel
 
 
 class Mechanics(nn.Module):
     """The mechanics of one robot. All its parameters are those of the solver."""
 
-    solver: ContactSolver
+    solver: ConstraintSolver
     """Contacts, stops and drives."""
-    _efforts: Tensor
+    _effort_matrix: Tensor
     _gravity: Tensor
 
-    def __init__(self, spec: RobotSpec, codec: ChangeCodec, solver: ContactSolverCfg, touches: bool = True):
-        """Looks up masses, drives and efforts.
+    def __init__(self, spec: RobotSpec, codec: ChangeCodec, cfg: MechanicsCfg, has_contacts: bool = True):
+        """Looks up masses, drives and efforts. Raises ValueError for joints that feel forces it does not know.
 
         Args:
             spec: The robot, with the inertias of its bodies.
             codec: Writes changes of state.
-            solver: Shape of the solver.
-            touches: Whether the robot may touch the ground; otherwise the solver looks at joints only.
+            cfg: Settings.
+            has_contacts: Whether the robot may touch the ground; otherwise the solver looks at joints only.
         """
         super().__init__()
-        held = [joint.name for joint in spec.joints if joint.stiffness]
-        others = [control.joint for control in spec.controls if control.kind != "effort"]
-        if held or others:
-            raise ValueError(
-                f"got springs at {held} and targets for {others} of '{spec.name}', expected efforts alone for "
-                "mechanics: learn the free motion of this robot instead (nerd train --free-motion)"
-            )
-        self.spec, self.codec, self.bodies = spec, codec, Multibody(spec)
-        self.solver = ContactSolver(self.bodies, solver, touches)
-        self._late = 0.5 * (1.0 + 1.0 / solver.substeps)
-        """Share of a change of velocity that acts in the mean over a physics step: forces act in each substep, so that
-        velocities rise in a ramp of stairs."""
-        self._root = self.bodies.dim - len(spec.joints)
+        require_known_forces(spec)
+        self.spec, self.codec, self.multibody = spec, codec, Multibody(spec)
+        self.solver = ConstraintSolver(self.multibody, cfg, has_contacts)
+        self._ramp_mean = 0.5 * (1.0 + 1.0 / cfg.substeps)
+        """Share of a change of velocity that acts in the mean over a physics step: applied forces act in each substep,
+        so that velocities rise in equal stairs."""
+        self._root_dim = self.multibody.root_dim
         place = {name: number for number, name in enumerate(spec.joint_names)}
-        efforts = torch.zeros(self.bodies.dim, len(spec.controls))
+        efforts = torch.zeros(self.multibody.dim, len(spec.controls))
         for column, control in enumerate(spec.controls):
-            efforts[self._root + place[control.joint], column] = 1.0
-        self.register_buffer("_efforts", efforts, persistent=False)
+            efforts[self._root_dim + place[control.joint], column] = 1.0
+        self.register_buffer("_effort_matrix", efforts, persistent=False)
         self.register_buffer("_gravity", torch.tensor(spec.gravity).unsqueeze(-1), persistent=False)
         self.mass = sum(body.inertia.mass for body in spec.bodies if body.inertia is not None)
         """Mass of all bodies [kg]."""
-        self._fused: dict[torch.device, FusedRobot | None] = {}
+        self._kernels: dict[torch.device, RobotKernel | None] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies make kernels of their own."""
-        return {**self.__dict__, "_fused": {}}
+        return {**self.__dict__, "_kernels": {}}
 
     def forward(self, state: Tensor, control: Tensor, contacts: Contacts | None = None) -> Tensor:
         """The change of state, not normalised.
 
         Args:
             state: States, shape (..., S).
-            control: Efforts held over the step, shape (..., C).
+            control: Efforts held over the step [N m or N], shape (..., C).
             contacts: Contacts of ``state`` of all slots. None only for a robot that touches nothing.
 
         Returns:
             Shape (..., D).
         """
         lead, state = state.shape[:-1], state.reshape(-1, self.spec.state.dim)
-        control = control.reshape(len(state), self._efforts.shape[1])
+        control = control.reshape(len(state), self._effort_matrix.shape[1])
         contacts = self._contacts_of(state, contacts)
-        robot = self._robot_for(state, control, contacts)
-        ended = self._ended(state, control, contacts) if robot is None else robot(state, control, contacts)
-        return self._change(state, ended).reshape(*lead, self.codec.dim)
+        kernel = self._kernel_for(state, control, contacts)
+        step = self._next_state if kernel is None else kernel
+        return self._change(state, step(state, control, contacts)).reshape(*lead, self.codec.dim)
 
     def _contacts_of(self, state: Tensor, contacts: Contacts | None) -> Contacts | None:
         """Contacts with the leading dimension of states (M, S); None for a robot that touches nothing."""
-        if not self.solver.touching:
+        if not self.solver.max_contacts:
             return None
         count, slots, name = len(state), len(self.spec.slots), self.spec.name
         if contacts is None:
@@ -113,100 +119,180 @@ class Mechanics(nn.Module):
         contacts = contacts.reshape(-1)
         return contacts.map(lambda each: each.expand(count, *each.shape[1:])) if contacts.lead != (count,) else contacts
 
-    def _robot_for(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> FusedRobot | None:
+    def _kernel_for(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> RobotKernel | None:
         """The kernel, if there is one and it can take this step: without derivatives, in single precision."""
         if torch.is_grad_enabled() or torch.compiler.is_compiling() or differentiated_otherwise():
             return None
         tensors = [state, control, self.solver.constants, *(() if contacts is None else contacts.tensors()[:2])]
         if any(each.dtype != torch.float32 or each.device != state.device for each in tensors):
             return None
-        if state.device not in self._fused:
-            sane = (state.isfinite().all(-1) & control.isfinite().all(-1)).nonzero().flatten()[:ENOUGH]
-            if not len(sane):
+        if state.device not in self._kernels:
+            finite = (state.isfinite().all(-1) & control.isfinite().all(-1)).nonzero().flatten()[:TRIAL_STATES]
+            if not len(finite):
                 return None  # there will be other states
-            args = self.spec, self.solver, self._late, state[sane], control[sane]
-            self._fused[state.device] = proved_robot(*args, formula=self._ended)
-        return self._fused[state.device]
+            args = self.spec, self.solver, self._ramp_mean, state[finite], control[finite]
+            self._kernels[state.device] = verified_kernel(*args, reference=self._next_state)
+        return self._kernels[state.device]
 
-    def _change(self, state: Tensor, ended: Tensor) -> Tensor:
-        """The change of state to an end whose root is counted from where it began."""
-        if not self._root:
-            return self.codec.encode(state, ended)
+    def _change(self, state: Tensor, next_state: Tensor) -> Tensor:
+        """The change of state to a next one whose root is counted from where it began."""
+        if not self._root_dim:
+            return self.codec.encode(state, next_state)
         # From a root at the origin: differences of places far from it would be rounded.
         pos = self.spec.state.root_pos
-        return self.codec.encode(torch.cat((torch.zeros_like(state[:, pos]), state[:, pos.stop :]), dim=-1), ended)
+        return self.codec.encode(torch.cat((torch.zeros_like(state[:, pos]), state[:, pos.stop :]), dim=-1), next_state)
 
-    def _ended(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> Tensor:
+    def _next_state(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> Tensor:
         """States at the end of a control step, the root's position counted from where it began, shape (M, S)."""
         with exact_products(state.device):
             return self._advance(state, control, contacts)
 
     def _advance(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> Tensor:
-        """What :meth:`_ended` says."""
-        at, bodies, dt = self.spec.state, self.bodies, self.spec.physics_dt
-        effort = self._efforts @ control.t()
-        root = _Root.at_home(state[:, at.root_quat]) if self._root else None
-        turn, shift = (None, None) if root is None else (root.turn, root.shift)
-        joint_pos, velocity = state[:, at.joint_pos], bodies.velocity(state, turn)
-        frames = bodies.frames(joint_pos)
-        rows = bodies.rows(frames)
-        surfaces = self.solver.surfaces(frames, turn, contacts)
-        for part in range(self.spec.decimation):
-            pull = self._gravity if turn is None else into_axes(turn, self._gravity)
-            mobility, motion = bodies.mobility(rows), bodies.motion(frames, velocity)
-            force = effort + (bodies.momentum(rows) * pull).sum(1)
-            ramp, jump = _applied(mobility, dt * force, -dt * bodies.load(frames, rows, motion))
-            below = None if surfaces is None else self.solver.touches(frames, motion, surfaces, turn, shift)
-            mended, further, joint_pos = self.solver(velocity + jump, ramp, mobility, joint_pos, below)
-            before, pushed, velocity = velocity, velocity + mended, velocity + ramp + jump + mended
+        """What :meth:`_next_state` says."""
+        at, multibody, decimation = self.spec.state, self.multibody, self.spec.decimation
+        effort = self._effort_matrix @ control.t()
+        root = _Root.at_origin(state[:, at.root_quat]) if self._root_dim else None
+        rotation, displacement = (None, None) if root is None else (root.rotation, root.displacement)
+        joint_pos, velocity = state[:, at.joint_pos], multibody.generalised_velocity(state, rotation)
+        frames = multibody.frames(joint_pos)
+        jacobian = multibody.mass_weighted_jacobian(frames)
+        planes = self.solver.contacts.ground_planes(frames, rotation, contacts)
+        for physics_step in range(decimation):
+            gravity = self._gravity if rotation is None else rotate_inverse(rotation, self._gravity)
+            inverse_mass, motion = multibody.inverse_mass(jacobian), multibody.motion(frames, velocity)
+            applied, bias = self._free_delta_v(effort, gravity, inverse_mass, frames, jacobian, motion)
+            touching = None
+            if planes is not None:
+                touching = self.solver.contacts.constraints(frames, motion, planes, rotation, displacement)
+            solved, moved, joint_pos = self.solver(velocity + bias, applied, inverse_mass, joint_pos, touching)
+            before, with_impulses, velocity = velocity, velocity + solved, velocity + applied + bias + solved
             if root is None:
-                if part + 1 < self.spec.decimation:
-                    frames = bodies.frames(joint_pos)
-                    rows = bodies.rows(frames)
+                if physics_step + 1 < decimation:
+                    frames = multibody.frames(joint_pos)
+                    jacobian = multibody.mass_weighted_jacobian(frames)
                 continue
-            # What the robot's own motion does turns the root at once, and carries it in a ramp, as forces do.
-            late = self._late * (ramp + jump)[:3], torch.add(jump[3:6], ramp[3:6], alpha=self._late)
-            root, turning = root.moved(dt * (before[:6] + torch.cat(late)) + further[:6])
-            start = bodies.whirl(frames, rows, pushed)
-            turn, shift, frames = root.turn, root.shift, bodies.frames(joint_pos)
-            rows = bodies.rows(frames)
-            velocity = torch.cat((into_axes(turning, velocity[:6].view(2, 3, -1)).flatten(0, 1), velocity[6:]))
-            after = bodies.whirl(frames, rows, velocity)
-            lacking = after.spin * (_length(start.spin) / _length(after.spin) - 1.0)
-            faster = bodies.turning(frames, after.centre, lacking)
-            missing = into_axes(turning, start.push + dt * self.mass * pull) - after.push
-            straight = missing / self.mass - cross(faster, after.centre)
-            velocity = torch.cat((velocity[:3] + straight, velocity[3:6] + faster, velocity[6:]))
-        joint_vel = velocity[self._root :].t()
+            root, rotation_step = root.moved(self._root_motion(before, applied, bias) + moved[:6])
+            momentum = multibody.centroidal_momentum(frames, jacobian, with_impulses)
+            rotation, displacement, frames = root.rotation, root.displacement, multibody.frames(joint_pos)
+            jacobian = multibody.mass_weighted_jacobian(frames)
+            velocity = self._with_kept_momentum(velocity, momentum, rotation_step, gravity, frames, jacobian)
+        joint_vel = velocity[self._root_dim :].t()
         if root is None:
             return torch.cat((joint_pos, joint_vel), dim=-1)
-        speeds = out_of_axes(root.turn, velocity[:6].view(2, 3, -1)).flatten(0, 1).t()
-        return torch.cat((root.shift.t(), root.quat, joint_pos, speeds, joint_vel), dim=-1)
+        root_vel = rotate(root.rotation, velocity[:6].view(2, 3, -1)).flatten(0, 1).t()
+        return torch.cat((root.displacement.t(), root.quat, joint_pos, root_vel, joint_vel), dim=-1)
+
+    def _free_delta_v(
+        self,
+        effort: Tensor,
+        gravity: Tensor,
+        inverse_mass: Tensor,
+        frames: BodyFrames,
+        jacobian: Tensor,
+        motion: BodyMotion,
+    ) -> Sequence[Tensor]:
+        """What applied forces (efforts and gravity) and what bias forces add to the generalised velocities in a physics
+        step, each of shape (dim, M).
+        """
+        dt = self.spec.physics_dt
+        force = effort + (self.multibody.momentum_matrix(jacobian) * gravity).sum(1)
+        return _products(inverse_mass, dt * force, -dt * self.multibody.bias_force(frames, jacobian, motion))
+
+    def _root_motion(self, velocity: Tensor, applied: Tensor, bias: Tensor) -> Tensor:
+        """How far the root goes and turns in a physics step without constraints, shape (6, M): bias forces turn it at
+        once, and carry it as applied forces do, in equal stairs.
+        """
+        mean = self._ramp_mean * (applied + bias)[:3], torch.add(bias[3:6], applied[3:6], alpha=self._ramp_mean)
+        return self.spec.physics_dt * (velocity[:6] + torch.cat(mean))
+
+    def _with_kept_momentum(
+        self,
+        velocity: Tensor,
+        momentum: CentroidalMomentum,
+        rotation_step: Tensor,
+        gravity: Tensor,
+        frames: BodyFrames,
+        jacobian: Tensor,
+    ) -> Tensor:
+        """Generalised velocities in the new axes of the root, its linear and angular velocity corrected so that the
+        robot has the momentum that it had with the impulses of constraints, and what gravity added, and the size of its
+        angular momentum.
+
+        Args:
+            velocity: Generalised velocities in the old axes, shape (dim, M).
+            momentum: Momenta with the impulses of constraints, before bodies moved, in the old axes.
+            rotation_step: The new axes in the old ones, shape (3, 3, M).
+            gravity: Gravity in the old axes [m/s^2], shape (3, M).
+            frames: Where the bodies are now, with their mass-weighted ``jacobian``.
+        """
+        root = rotate_inverse(rotation_step, velocity[:6].view(2, 3, -1)).flatten(0, 1)
+        velocity = torch.cat((root, velocity[6:]))
+        after = self.multibody.centroidal_momentum(frames, jacobian, velocity)
+        lacking = after.angular * (
+            length(momentum.angular, MOMENTUM_EPSILON) / length(after.angular, MOMENTUM_EPSILON) - 1.0
+        )
+        angular = self.multibody.locked_angular_velocity(frames, after.centre_of_mass, lacking)
+        target = rotate_inverse(rotation_step, momentum.linear + self.spec.physics_dt * self.mass * gravity)
+        linear = (target - after.linear) / self.mass - cross(angular, after.centre_of_mass)
+        return torch.cat((velocity[:3] + linear, velocity[3:6] + angular, velocity[6:]))
+
+
+def require_known_forces(spec: RobotSpec) -> None:
+    """Raises ValueError for a robot whose joints feel forces that mechanics does not know.
+
+    The effort limit of a joint is that of its drive, here its damping: efforts that are applied are not limited by it
+    (``tests/isaaclab/test_mechanics_of_physx.py`` has that of PhysX).
+    """
+    instead = "learn the free motion of this robot instead (nerd train --free-motion)"
+    held = [joint.name for joint in spec.joints if joint.stiffness]
+    others = [control.joint for control in spec.controls if control.kind != "effort"]
+    if held or others:
+        raise ValueError(
+            f"got springs at {held} and targets for {others} of '{spec.name}', expected efforts alone for "
+            f"mechanics: {instead}"
+        )
+    friction = {joint.name: joint.friction for joint in spec.joints if joint.friction}
+    if friction:
+        raise ValueError(
+            f"got friction in joints of '{spec.name}', {friction}, expected none: mechanics does not "
+            f"know it. Take it out of the asset, or {instead}"
+        )
+    for joint in spec.joints:
+        if joint.damping * FASTEST_JOINT > joint.effort_limit:
+            speed = joint.effort_limit / joint.damping
+            raise ValueError(
+                f"the drive of '{joint.name}' reaches its limit of {joint.effort_limit:.4g} at {speed:.4g} rad/s or "
+                f"m/s (its damping is {joint.damping:.4g}), expected no limit below {FASTEST_JOINT:g} for mechanics, "
+                f"whose drives have none: raise the joint's effort limit in the asset if it never is that fast, or "
+                f"{instead}"
+            )
 
 
 class _Root(NamedTuple):
     """Where the root of a floating robot is, from where it began."""
 
     quat: Tensor
-    """Orientation, shape (M, 4)."""
-    turn: Tensor
+    """Orientation, xyzw, shape (M, 4)."""
+    rotation: Tensor
     """The same as rotation matrices, shape (3, 3, M)."""
-    shift: Tensor
+    displacement: Tensor
     """How far it has come, environment axes [m], shape (3, M)."""
 
     @classmethod
-    def at_home(cls, quat: Tensor) -> _Root:
+    def at_origin(cls, quat: Tensor) -> _Root:
         """The root at the beginning."""
-        turn = rotation_columns(quat.t()).contiguous()
-        return cls(quat, turn, torch.zeros_like(turn[0]))
+        rotation = rotation_columns(quat.t()).contiguous()
+        return cls(quat, rotation, torch.zeros_like(rotation[0]))
 
-    def moved(self, moved: Tensor) -> tuple[_Root, Tensor]:
-        """The root after it has moved and turned by what is given in its own axes, shape (6, M), and its new
+    def moved(self, motion: Tensor) -> tuple[_Root, Tensor]:
+        """The root after it has gone and turned by what is given in its own axes [m, rad], shape (6, M), and its new
         axes in the old ones, shape (3, 3, M).
         """
-        turning = quat_from_rotvec(moved[3:6].t())
-        quat, into = quat_normalize(quat_mul(self.quat, turning)), rotation_columns(turning.t()).contiguous()
-        return _Root(quat, (self.turn.unsqueeze(2) * into).sum(1), self.shift + out_of_axes(self.turn, moved[:3])), into
+        quat_step = quat_from_rotvec(motion[3:6].t())
+        quat = quat_normalize(quat_mul(self.quat, quat_step))
+        step = rotation_columns(quat_step.t()).contiguous()
+        rotation = (self.rotation.unsqueeze(2) * step).sum(1)
+        return _Root(quat, rotation, self.displacement + rotate(self.rotation, motion[:3])), step
 
 
 def exact_products(device: torch.device) -> AbstractContextManager[None]:
@@ -226,15 +312,10 @@ def _without_tf32() -> Iterator[None]:
         torch.backends.cuda.matmul.allow_tf32 = before
 
 
-def _applied(matrix: Tensor, *vectors: Tensor) -> Sequence[Tensor]:
+def _products(matrix: Tensor, *vectors: Tensor) -> Sequence[Tensor]:
     """Products of symmetric matrices, shape (M, N, N), with vectors, each of shape (N, M)."""
     rows = torch.stack(vectors).permute(2, 0, 1).contiguous()
     return torch.bmm(rows, matrix).permute(1, 2, 0).contiguous().unbind()
 
 
-def _length(vector: Tensor) -> Tensor:
-    """Length of vectors of shape (3, M), never quite zero."""
-    return (vector.square().sum(0) + TINY).sqrt()
-
-
-__all__ = ["Mechanics", "exact_products"]
+__all__ = ["Mechanics", "exact_products", "require_known_forces"]

@@ -3,8 +3,8 @@
 
 """Zero mean and unit variance for every feature, from statistics that are gathered in a stream.
 
-A feature that is not always defined (the distance of a contact slot, say) brings a mask: undefined values neither enter
-the statistics nor leave as anything but an exact zero, which after normalisation means "the mean".
+A feature that is not always defined (the distance of a contact slot, say) has a mask. Undefined values do not enter the
+statistics, and are exactly zero after normalisation, as the mean is.
 """
 
 from __future__ import annotations
@@ -102,11 +102,11 @@ class Normaliser(nn.Module):
 
         Args:
             dim: Number of features.
-            groups: Features that share a unit. A standard deviation is not let below :data:`RELATIVE_FLOOR` of the
-                root mean square of its group, so that a feature that hardly varies beside its neighbours is not blown
-                up. By default each feature stands alone, and then has only the two other floors.
+            groups: Features that share a unit. A standard deviation is at least :data:`RELATIVE_FLOOR` of the root
+                mean square of its group, so that a feature that hardly varies beside its neighbours does not become
+                huge. By default each feature stands alone, and then has only the two other floors.
             floor: Smallest standard deviation, in the features' units; for changes of state their
-                :attr:`~nerd_core.frames.ChangeCodec.resolution`. Shape (dim,) or one number.
+                :attr:`~nerd_core.robot.frames.ChangeCodec.resolution`. Shape (dim,) or one number.
         """
         super().__init__()
         self.register_buffer("mean", torch.zeros(dim))

@@ -3,12 +3,12 @@
 
 """Turns and reflections that map a robot onto itself.
 
-An Ant that lands on its right front foot is an Ant that lands on its left hind foot, seen from another side. Whoever
-knows that has an eighth as much to learn. The symmetries of a robot are found in its specification: signed
-permutations of the root's axes under which joints, limits, drives, bodies and contact slots change places. In numbers
-that are written in the frame of the root they are signed permutations, too.
+An Ant that lands on its right front foot is an Ant that lands on its left hind foot, seen from another side: its
+symmetry group has eight elements, and a network that uses it has an eighth as much to learn. The symmetries of a robot
+are found in its specification: signed permutations of the root's axes under which joints, limits, drives, bodies and
+contact slots change places. Numbers in the frame of the root are then rearranged by signed permutations, too.
 
-The specification holds no masses. A robot with symmetric shapes and other masses on one side must be learned without.
+Masses are not compared. A robot with symmetric shapes and other masses on one side must be learned without symmetry.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from .contacts import ContactModel
-from .frames import ChangeCodec, quat_conjugate, quat_rotate
-from .kinematics import ForwardKinematics
-from .spec import Joint, RobotSpec
+from ..contact.contacts import ContactModel
+from ..robot.frames import ChangeCodec, quat_conjugate, quat_rotate, quat_rotate_inverse
+from ..robot.kinematics import ForwardKinematics
+from ..robot.spec import Joint, RobotSpec
 
 CLOSE = 1.0e-4
 """Distance below which two points of a robot count as one [m]; also of axes and limits, in their own units."""
@@ -115,8 +115,8 @@ class Symmetry:
     """What happens to the controls."""
 
     @property
-    def turning_axes(self) -> SignedPermutation:
-        """What happens to angular velocities and rotation vectors: a reflection also turns their sense around."""
+    def axial(self) -> SignedPermutation:
+        """What happens to axial vectors (angular velocities, rotation vectors): a reflection also reverses them."""
         return self.axes.times(_handedness(self.axes))
 
 
@@ -145,17 +145,16 @@ def symmetries_of(spec: RobotSpec) -> tuple[Symmetry, ...]:
     return tuple(found)
 
 
-def change_view(spec: RobotSpec, codec: ChangeCodec, symmetry: Symmetry) -> SignedPermutation:
+def change_view(codec: ChangeCodec, symmetry: Symmetry) -> SignedPermutation:
     """What a symmetry does to a change of state.
 
     Args:
-        spec: The robot.
         codec: How the change is written; rotations as rotation vectors.
         symmetry: The symmetry.
     """
     if codec.cfg.rotation != "rotvec":
         raise ValueError("got changes with rotations as quaternions, expected rotation vectors for a symmetric robot")
-    polar, axial, joints = symmetry.axes, symmetry.turning_axes, symmetry.joints
+    polar, axial, joints = symmetry.axes, symmetry.axial, symmetry.joints
     parts = {"root_pos": polar, "root_rot": axial, "root_lin_vel": polar, "root_ang_vel": axial}
     return SignedPermutation.joined([parts.get(name, joints) for name in codec.slices])
 
@@ -177,9 +176,9 @@ def image(spec: RobotSpec, symmetry: Symmetry, state: Tensor) -> Tensor:
     if spec.floating_base:
         quat = state[..., at.root_quat]
         moved[..., at.root_pos] = symmetry.axes(state[..., at.root_pos])
-        moved[..., at.root_quat] = torch.cat((symmetry.turning_axes(quat[..., :3]), quat[..., 3:]), -1)
+        moved[..., at.root_quat] = torch.cat((symmetry.axial(quat[..., :3]), quat[..., 3:]), -1)
         moved[..., at.root_lin_vel] = symmetry.axes(state[..., at.root_lin_vel])
-        moved[..., at.root_ang_vel] = symmetry.turning_axes(state[..., at.root_ang_vel])
+        moved[..., at.root_ang_vel] = symmetry.axial(state[..., at.root_ang_vel])
     return moved
 
 
@@ -223,7 +222,7 @@ class Views(nn.Module):
         views = zip(self._source, self._sign.to(x.dtype), strict=True)
         return torch.stack([x[..., source] * sign for source, sign in views])
 
-    def first(self, x: Tensor) -> Tensor:
+    def canonical(self, x: Tensor) -> Tensor:
         """The view in which the largest numbers come first, shape (..., D) to (...).
 
         That with the largest sum of numbers whose weights fall evenly. Of two that agree, as when nothing is near, the
@@ -240,7 +239,7 @@ def _symmetry(spec: RobotSpec, axes: SignedPermutation, places: tuple[Tensor, Te
     matrix = _matrix(axes)
     gravity = torch.tensor(spec.gravity, dtype=torch.double)
     if not spec.floating_base:
-        gravity = quat_rotate(quat_conjugate(torch.tensor(spec.root_quat, dtype=torch.double)), gravity)
+        gravity = quat_rotate_inverse(torch.tensor(spec.root_quat, dtype=torch.double), gravity)
         if not _same(matrix @ gravity, gravity):
             return None
     joints = _match_joints(spec, matrix, _handedness(axes), places)
@@ -356,8 +355,8 @@ def _in_root(spec: RobotSpec, points: Tensor) -> Tensor:
     points = points.double()
     if spec.floating_base:
         return points
-    inverse = quat_conjugate(torch.tensor(spec.root_quat, dtype=torch.double))
-    return quat_rotate(inverse.expand(*points.shape[:-1], 4), points - torch.tensor(spec.root_pos).double())
+    turn = torch.tensor(spec.root_quat, dtype=torch.double)
+    return quat_rotate_inverse(turn, points - torch.tensor(spec.root_pos).double())
 
 
 def _anchors(spec: RobotSpec) -> tuple[Tensor, Tensor]:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""What a model sees at one control step: state, contacts, control and gravity in the robot's own frame.
+"""What a network is given for one control step, a *token*: state, contacts, control and gravity in the robot's frame.
 
 The frame is that of the root link, so a token does not change when the whole scene is moved, or turned about gravity.
 """
@@ -9,30 +9,31 @@ The frame is that of the root link, so a token does not change when the whole sc
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from .contacts import ContactModel, Contacts, distinct_slots
-from .frames import ChangeCodec, consecutive, into_frame, rotation_matrix, wrap_to_pi
-from .spec import RobotSpec
-from .stops import LEANING, Stops
+from ..contact.contacts import ContactModel, Contacts, distinct_slots
+from ..robot.frames import ChangeCodec, consecutive, into_frame, rotation_matrix, wrap_to_pi
+from ..robot.spec import RobotSpec
+from ..robot.stops import LEANING, Stops
 from .symmetry import SignedPermutation, Symmetry
 
 GAP_BAND = 0.05
-"""Largest gap between a slot's surface and the ground that the features of contact motion tell apart [m]."""
+"""Gap between a slot's surface and the ground at which the features of contact motion saturate [m]."""
 
-REACH = 0.005
-"""Gap between a slot and the ground, now or after free motion, above which they do not touch within a control step [m].
-In data of PhysX nothing but free motion is seen from a gap of zero on; the rest is for errors of free motion."""
+CONTACT_REACH = 0.005
+"""Gap between a slot and the ground, now or where the prior leads, above which they do not touch in a control step [m].
+In data of PhysX they do not touch above a gap of zero; the rest is for errors of the prior."""
 
-FINE = 3.0e-4
+FINE_SCALE = 3.0e-4
 """Distance at which the fine features of a contact begin to saturate [m]. A robot at rest is held by a penetration of
 a twentieth of a millimetre; a tenth more, and the solver pushes it out at a centimetre a second."""
 
-JOINT_LEAD = 0.01
+JOINT_SCORE_WEIGHT = 0.01
 """Weight of a joint's position beside the nearness of a slot, when one of several equivalent views is chosen."""
 
 
@@ -51,37 +52,31 @@ class TokenCfg:
     """Whether the direction of gravity in the root's frame is seen; by default for floating robots."""
     limits: bool = False
     """Whether a joint with limits also says how far it is beyond each of them, and how far it would be after one
-    control step at its present velocity, or by free motion where that is known and knows no stops itself, see
-    :data:`~nerd_core.stops.STOP_BAND`. Stops are kinks that a smooth network otherwise has to find by itself."""
-    falling: bool = False
-    """Whether the robot is known to fall freely: a floating one under efforts that touches nothing. In itself it moves
-    as if there were neither gravity nor a velocity of its root, and not at all while nothing drives it. So neither of
-    both is seen, velocities and efforts are seen in units of their common size, and what the network says is multiplied
-    by that size and added to the fall."""
+    control step: at its present velocity, or where a prior leads that leaves stops to the network, see
+    :data:`~nerd_core.robot.stops.STOP_BAND`. Dynamics are not smooth there, which a network otherwise has to find
+    out."""
     contacts: bool = True
     """Whether the contact slots of the robot are seen. A robot without slots has none to see."""
     contact_motion: bool = False
-    """Whether each slot also says how far it would move in one control step if nothing touched the robot, how near it
-    is to the ground, and how near it would then be, see :data:`GAP_BAND`. Impacts and friction hang on the motion of
-    what touches, which a network otherwise has to compose from the robot's kinematics. Without a network that knows
-    the free motion, that at the present velocities stands for it."""
+    """Whether each slot also says how far it would move in one control step, how near it is to the ground, and how near
+    it would then be, see :data:`GAP_BAND`: where the prior leads, or at the present velocities. Impacts and friction
+    depend on that motion, which a network otherwise has to compute from the robot's kinematics."""
     contact_fine: bool = False
-    """Whether each slot that says its motion also says it on the scale of :data:`FINE`: gap, sinking (beside that of
-    a fall) and sliding. Friction and rest hang on tenths of millimetres, which features in centimetres blur."""
+    """Whether each slot also says gap, sinking (beside that of a fall) and sliding on the scale of :data:`FINE_SCALE`.
+    Friction and rest depend on tenths of millimetres, which features in centimetres do not tell apart."""
     distinct_slots: bool = False
-    """Whether of contact slots that are always in the same place only the first is seen: where capsules of neighbouring
-    bodies meet in a joint, or several in the middle of a body, they tell the same. 14 of the Ant's 25 are left."""
+    """Whether of contact slots that are always in the same place only the first is seen, as where capsules of
+    neighbouring bodies meet in a joint. 14 of the Ant's 25 are left."""
     symmetric: bool = False
-    """Whether a robot that is its own image, seen from another side or in a mirror, is shown to the network in only one
-    of its equivalent views: that in which the slots nearest to the ground come first. An Ant has eight, so the network
-    has an eighth as much to learn. For networks without memory. The symmetries are those of the robot's specification,
-    which knows no masses: leave it off where these are not symmetric."""
+    """Whether a symmetric robot is shown to the network in only one of its equivalent views, the canonical one, in
+    which the slots nearest to the ground come first. An Ant has eight views, so the network has an eighth as much to
+    learn. For networks without memory. Masses are not compared: leave it off where these are not symmetric."""
     told_view: bool = False
-    """Whether the network is also told which of the equivalent views it is shown. A solver that treats contacts one
-    after the other, as PhysX does, is itself not quite symmetric where several meet."""
+    """Whether the token also says which of the equivalent views it is. A solver that takes contacts one after the
+    other, as PhysX does, is itself not quite symmetric where several meet."""
     contact_bit: bool | None = None
-    """Whether each slot also says if it is active; by default with the minimal root. Without it a slot that is far from
-    the ground looks the same as one that sees the mean of the training data."""
+    """Whether each slot also says if it is active; by default with the minimal root. Without it a slot far from the
+    ground has the same features as one with the mean of the training data."""
 
     @classmethod
     def published(cls, gravity: bool | None = None) -> TokenCfg:
@@ -108,21 +103,23 @@ class Tokenizer(nn.Module):
     _fall: Tensor
     _picked: Tensor
 
-    def __init__(self, spec: RobotSpec, cfg: TokenCfg | None = None):
+    def __init__(self, spec: RobotSpec, cfg: TokenCfg | None = None, hidden: Collection[str] = ()):
         """Lays out the token.
 
         Args:
             spec: The robot.
             cfg: What the token holds.
+            hidden: Parts that are left out whatever ``cfg`` says by default: some of root_pos, root_quat,
+                root_lin_vel and gravity.
         """
         super().__init__()
         self.spec = spec
         self.cfg = cfg = cfg or TokenCfg()
-        self.seen = spec
+        self.visible = spec
         """The robot with those of its slots that are seen."""
         places = distinct_slots(spec) if cfg.distinct_slots else list(range(len(spec.slots)))
         if len(places) < len(spec.slots):
-            self.seen = replace(spec, slots=tuple(spec.slots[index] for index in places))
+            self.visible = replace(spec, slots=tuple(spec.slots[index] for index in places))
         self.register_buffer("_picked", torch.tensor(places, dtype=torch.long), persistent=False)
         if cfg.told_view and not cfg.symmetric:
             raise ValueError("token: got told_view without symmetric, expected both: there is but one view to tell of")
@@ -138,10 +135,15 @@ class Tokenizer(nn.Module):
         self.has_contact_bit = self.has_contacts and (
             cfg.root == "minimal" if cfg.contact_bit is None else cfg.contact_bit
         )
-        if cfg.falling:
-            _check_falling(spec, cfg)
-        self.has_gravity = spec.floating_base and not cfg.falling if cfg.gravity is None else cfg.gravity
+        if (cfg.gravity and "gravity" in hidden) or (cfg.root == "published" and "root_pos" in hidden):
+            raise ValueError(
+                f"token: got gravity={cfg.gravity} and root={cfg.root!r} with a prior that hides {sorted(hidden)}, "
+                "expected neither to be seen"
+            )
+        by_default = spec.floating_base and "gravity" not in hidden
+        self.has_gravity = by_default if cfg.gravity is None else cfg.gravity
         self.has_root_pose = spec.floating_base and cfg.root == "published"
+        self._has_lin_vel = "root_lin_vel" not in hidden
 
         seen = [index for index, name in enumerate(spec.joint_names) if name not in cfg.ignored_joint_pos]
         circular = [index for index in seen if spec.joints[index].wraps]
@@ -153,20 +155,20 @@ class Tokenizer(nn.Module):
 
         lengths = {"root_pos": 3, "root_quat": 4} if self.has_root_pose else {}
         lengths |= {"joint_pos": len(seen) - len(split), "joint_sin": len(split), "joint_cos": len(split)}
-        lengths |= {"root_lin_vel": 0 if cfg.falling else 3, "root_ang_vel": 3} if spec.floating_base else {}
+        lengths |= {"root_lin_vel": 3 if self._has_lin_vel else 0, "root_ang_vel": 3} if spec.floating_base else {}
         lengths |= {"joint_vel": len(spec.joints)}
         self.stops = Stops(spec)
         self._codec = ChangeCodec(spec)
         limited = len(self.stops.joints) if cfg.limits else 0
         lengths |= {"limit_now": 2 * limited, "limit_next": 2 * limited}
         if self.has_contacts:
-            slots = len(self.seen.slots)
+            slots = len(self.visible.slots)
             lengths |= {"contact_normal": 3 * slots, "contact_point": 3 * slots, "contact_distance": slots}
             if cfg.contact_motion:
                 lengths |= {"contact_motion": 3 * slots, "contact_gap": slots, "contact_gap_next": slots}
             if cfg.contact_fine:
                 lengths |= {"contact_slide": 3 * slots, "contact_sink": slots, "contact_touch": slots}
-        lengths |= {"contact_active": len(self.seen.slots)} if self.has_contact_bit else {}
+        lengths |= {"contact_active": len(self.visible.slots)} if self.has_contact_bit else {}
         lengths |= {"control": spec.control_dim} | ({"gravity": 3} if self.has_gravity else {})
         self.slices, self.dim = consecutive({name: length for name, length in lengths.items() if length})
 
@@ -178,22 +180,23 @@ class Tokenizer(nn.Module):
         self.register_buffer("_gravity_dir", gravity_dir, persistent=False)
         self.register_buffer("_root_quat", torch.tensor(spec.root_quat), persistent=False)
         self.register_buffer("_root_pos", torch.tensor(spec.root_pos), persistent=False)
-        radius = torch.tensor([slot.radius for slot in self.seen.slots])
+        radius = torch.tensor([slot.radius for slot in self.visible.slots])
         self.register_buffer("_radius", radius, persistent=False)
-        self.register_buffer("_gate", torch.tensor([slot.gate for slot in self.seen.slots]), persistent=False)
-        self.contact_model = ContactModel(self.seen) if self.has_contacts and cfg.contact_motion else None
+        self.register_buffer("_gate", torch.tensor([slot.gate for slot in self.visible.slots]), persistent=False)
+        self.contact_model = ContactModel(self.visible) if self.has_contacts and cfg.contact_motion else None
 
     @property
     def groups(self) -> list[slice]:
         """Features of one unit that should be scaled with an eye on each other, for a normaliser."""
-        apart = ("control", "root_pos", "root_quat", "contact_active")
-        singles = [slice(i, i + 1) for name in apart if name in self.slices for i in _range(self.slices[name])]
+        apart = [name for name in ("control", "root_pos", "root_quat", "contact_active") if name in self.slices]
+        columns = [index for name in apart for index in range(self.slices[name].start, self.slices[name].stop)]
+        singles = [slice(index, index + 1) for index in columns]
         return [where for name, where in self.slices.items() if name not in apart] + singles
 
     @property
     def least_units(self) -> Tensor:
-        """Smallest unit of each feature, for a normaliser, shape (dim,): a fine feature is at most one by its making,
-        and one of a slot that hardly ever touches must not be blown up when it does.
+        """Smallest unit of each feature, for a normaliser, shape (dim,): a fine feature is at most one by definition,
+        and one of a slot that hardly ever touches must not become huge when it does.
         """
         least = torch.zeros(self.dim)
         for name in ("contact_slide", "contact_sink", "contact_touch"):
@@ -219,10 +222,9 @@ class Tokenizer(nn.Module):
             contacts: Contacts of ``state``, with the same leading dimensions. None only if the token has no contacts.
             gravity_dir: Direction of gravity, environment axes, unit length, shape (..., 3); by default as in the
                 robot's specification.
-            ahead: States that the control step would lead to if nothing touched the robot, shape (..., S); by default
-                those at the present velocities.
+            ahead: States after the control step by a prior, shape (..., S); by default those at the present velocities.
             ahead_knows_stops: Whether ``ahead`` already respects the joints' stops.
-            ahead_falls: Whether ``ahead`` falls through the ground.
+            ahead_falls: Whether ``ahead`` may be below the ground.
 
         Returns:
             Tokens, shape (..., dim), not normalised; features of contacts that are not active are exactly zero.
@@ -247,18 +249,18 @@ class Tokenizer(nn.Module):
         else:
             root_pos = self._root_pos
             turn = rotation_matrix(self._root_quat)
-        slots, motion, fine = len(self.seen.slots), None, None
+        slots, motion, fine = len(self.visible.slots), None, None
         if self.has_contacts:
             contacts = self._require(contacts)
             vectors += [contacts.normal, contacts.point - root_pos]
             if self.contact_model is not None:
-                points = self.contact_model.slot_points(self._advanced(state) if ahead is None else ahead)
+                points = self.contact_model.slot_points(self._extrapolated(state) if ahead is None else ahead)
                 motion = points - contacts.point - contacts.normal * contacts.distance.unsqueeze(-1)
                 motion = motion.masked_fill(~contacts.active.unsqueeze(-1), 0.0)
                 vectors.append(motion)
                 if self.cfg.contact_fine:
                     falls = ahead is not None and ahead_falls
-                    fine = self._fine(motion - self._fall if falls else motion, contacts)
+                    fine = self._fine_features(motion - self._fall if falls else motion, contacts)
                     vectors.append(fine[0])
         if self.has_gravity:
             gravity_dir = self._gravity_dir if gravity_dir is None else gravity_dir
@@ -267,7 +269,7 @@ class Tokenizer(nn.Module):
 
         done = 0
         if turned is not None and floating:
-            parts.append(turned[..., int(self.cfg.falling) : 2, :].flatten(-2))
+            parts.append(turned[..., 0 if self._has_lin_vel else 1 : 2, :].flatten(-2))
             done = 2
         joint_vel = state[..., at.joint_vel]
         parts.append(joint_vel)
@@ -295,13 +297,13 @@ class Tokenizer(nn.Module):
             parts.append(turned[..., -1, :])
         return torch.cat(parts, dim=-1)
 
-    def pick(self, contacts: Contacts | None) -> Contacts | None:
+    def visible_contacts(self, contacts: Contacts | None) -> Contacts | None:
         """The contacts of the slots that are seen, which the other methods take.
 
         Args:
             contacts: Contacts of all slots of the robot.
         """
-        if contacts is None or self.seen is self.spec:
+        if contacts is None or self.visible is self.spec:
             return contacts
         dim, picked = len(contacts.lead), self._picked
         return contacts.map(lambda tensor: tensor.index_select(dim, picked))
@@ -328,15 +330,16 @@ class Tokenizer(nn.Module):
         after = active.new_ones(*active.shape[:-1], self.dim - first - sum(part.shape[-1] for part in inside))
         return torch.cat((before, *inside, after), dim=-1)
 
-    def near(self, tokens: Tensor, state: Tensor, ahead: Tensor, contacts: Contacts | None, stops: bool) -> Tensor:
-        """Whether there is anything to touch, now or after the step: ground, or the stop of a joint. Told
-        narrowly: where free motion is right to five digits, a network that had to say so would not dare to say anything
-        else. Shape (...,), bool.
+    def near_contact(
+        self, tokens: Tensor, state: Tensor, ahead: Tensor, contacts: Contacts | None, stops: bool
+    ) -> Tensor:
+        """Whether there is anything to touch, now or after the step: ground, or the stop of a joint. The range is
+        narrow: where the prior is right to five digits, a network can only add errors. Shape (...,), bool.
 
         Args:
             tokens: Tokens of the states, not normalised, shape (..., dim).
             state: States, shape (..., S).
-            ahead: States after the step if nothing touched the robot, shape (..., S).
+            ahead: States after the step by the prior, shape (..., S).
             contacts: Contacts of ``state``; None counts as none.
             stops: Whether stops count.
         """
@@ -345,7 +348,7 @@ class Tokenizer(nn.Module):
             near_slots = contacts.active
             if self.contact_model is not None:
                 gaps = [tokens[..., self.slices[name]] for name in ("contact_gap", "contact_gap_next")]
-                near_slots = near_slots & (torch.minimum(*gaps) < REACH)
+                near_slots = near_slots & (torch.minimum(*gaps) < CONTACT_REACH)
             near = near_slots.any(-1)
         if stops:
             for each in (state, ahead):
@@ -368,7 +371,7 @@ class Tokenizer(nn.Module):
             "joint_sin": split,
             "joint_cos": SignedPermutation.unsigned(split.source),
             "root_lin_vel": polar,
-            "root_ang_vel": symmetry.turning_axes,
+            "root_ang_vel": symmetry.axial,
             "joint_vel": joints,
             "limit_now": sides,
             "limit_next": sides,
@@ -381,13 +384,13 @@ class Tokenizer(nn.Module):
         }
         return SignedPermutation.joined([parts.get(name, slots) for name in self.slices])
 
-    def leading(self, symmetry: Symmetry) -> SignedPermutation:
-        """What a symmetry does to :meth:`leads`."""
+    def view_scores_of(self, symmetry: Symmetry) -> SignedPermutation:
+        """What a symmetry does to :meth:`view_scores`."""
         joints = symmetry.joints.among([*self._plain, *self._split])
         return SignedPermutation.joined([symmetry.slots, joints] if self.has_contacts else [joints])
 
-    def leads(self, tokens: Tensor, contacts: Contacts | None) -> Tensor:
-        """The numbers that choose between equivalent views, shape (..., K): how near each slot is to the ground, and
+    def view_scores(self, tokens: Tensor, contacts: Contacts | None) -> Tensor:
+        """The scores by which the canonical view is chosen, shape (..., K): how near each slot is to the ground, and
         with little weight the positions of the joints, of those that wrap the sines.
 
         Args:
@@ -395,7 +398,7 @@ class Tokenizer(nn.Module):
             contacts: Contacts that they were made from.
         """
         names = [name for name in ("joint_pos", "joint_sin") if name in self.slices]
-        joints = [JOINT_LEAD * tokens[..., self.slices[name]] for name in names]
+        joints = [JOINT_SCORE_WEIGHT * tokens[..., self.slices[name]] for name in names]
         if not self.has_contacts:
             return torch.cat(joints, dim=-1)
         contacts = self._require(contacts)
@@ -405,13 +408,13 @@ class Tokenizer(nn.Module):
             near = 1.0 - contacts.distance / self._gate
         return torch.cat((near.masked_fill(~contacts.active, 0.0), *joints), dim=-1)
 
-    def _advanced(self, state: Tensor) -> Tensor:
+    def _extrapolated(self, state: Tensor) -> Tensor:
         """The state after a control step at the present velocities."""
         return self._codec.apply(state, state.new_zeros(*state.shape[:-1], self._codec.dim))
 
-    def _fine(self, motion: Tensor, contacts: Contacts) -> tuple[Tensor, Tensor, Tensor]:
+    def _fine_features(self, motion: Tensor, contacts: Contacts) -> tuple[Tensor, Tensor, Tensor]:
         """How slots would slide, shape (..., K, 3), sink, and how deep they are, shape (..., K), in units that grow no
-        more from :data:`FINE` on. Zero where nothing is near.
+        more from :data:`FINE_SCALE` on. Zero where nothing is near.
 
         Args:
             motion: Where each slot would go in one control step beside a fall, shape (..., K, 3).
@@ -419,10 +422,10 @@ class Tokenizer(nn.Module):
         """
         sink = (motion * contacts.normal).sum(-1)
         slide = motion - contacts.normal * sink.unsqueeze(-1)
-        slide = slide * (slide.square().sum(-1, keepdim=True) + FINE**2).rsqrt()
+        slide = slide * (slide.square().sum(-1, keepdim=True) + FINE_SCALE**2).rsqrt()
         gap = contacts.distance - self._radius
         far = ~contacts.active
-        sink, gap = ((x * (x.square() + FINE**2).rsqrt()).masked_fill(far, 0.0) for x in (sink, gap))
+        sink, gap = ((x * (x.square() + FINE_SCALE**2).rsqrt()).masked_fill(far, 0.0) for x in (sink, gap))
         return slide.masked_fill(far.unsqueeze(-1), 0.0), sink, gap
 
     def _require(self, contacts: Contacts | None) -> Contacts:
@@ -432,16 +435,6 @@ class Tokenizer(nn.Module):
                 "(pass contacts, or a ground to compute them from, or set contacts=False in the token's configuration)"
             )
         return contacts
-
-
-def _check_falling(spec: RobotSpec, cfg: TokenCfg) -> None:
-    driven = [joint.name for joint in spec.joints if joint.stiffness]
-    if not spec.floating_base or cfg.contacts or cfg.gravity or cfg.root != "minimal" or driven:
-        raise ValueError(
-            f"token: got falling for '{spec.name}' with contacts={cfg.contacts}, gravity={cfg.gravity}, "
-            f"root={cfg.root!r}, floating_base={spec.floating_base} and springs at {driven}, expected a floating robot "
-            "under efforts that sees neither (--token.falling --token.no-contacts)"
-        )
 
 
 def _runs(columns: list[int], circular: list[int]) -> list[tuple[slice, bool]]:
@@ -454,7 +447,3 @@ def _runs(columns: list[int], circular: list[int]) -> list[tuple[slice, bool]]:
         else:
             runs.append((slice(column, column + 1), wraps))
     return runs
-
-
-def _range(where: slice) -> range:
-    return range(where.start, where.stop)

@@ -159,35 +159,6 @@ def wrap_to_pi(angle: Tensor) -> Tensor:
     return torch.remainder(angle + math.pi, 2.0 * math.pi) - math.pi
 
 
-# -- origins of environments ---------------------------------------------------------------------------------------
-
-
-def to_env_frame(spec: RobotSpec, state: Tensor, origins: Tensor) -> Tensor:
-    """States with the root position relative to the origin of the environment instead of the world's.
-
-    The difference is taken in double precision and before anything else, so that an environment far from the world's
-    origin loses nothing but what its simulator had rounded already.
-
-    Args:
-        spec: The robot.
-        state: States in world coordinates, shape (N, S).
-        origins: Origins of the environments in the world [m], shape (N, 3).
-    """
-    return _shift(spec, state, -origins.double())
-
-
-def to_world_frame(spec: RobotSpec, state: Tensor, origins: Tensor) -> Tensor:
-    """The inverse of :func:`to_env_frame`."""
-    return _shift(spec, state, origins.double())
-
-
-def _shift(spec: RobotSpec, state: Tensor, offset: Tensor) -> Tensor:
-    if not spec.floating_base:
-        return state
-    position = (state[..., spec.state.root_pos].double() + offset).to(state.dtype)
-    return torch.cat((position, state[..., spec.state.root_pos.stop :]), dim=-1)
-
-
 # -- the change of state -------------------------------------------------------------------------------------------
 
 

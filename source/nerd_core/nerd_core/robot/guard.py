@@ -17,7 +17,7 @@ QUAT_SLACK = 0.01
 
 
 class StateGuard(nn.Module):
-    """Checks states against :class:`~nerd_core.spec.Guard`. Has no parameters."""
+    """Checks states against :class:`~nerd_core.robot.spec.Guard`. Has no parameters."""
 
     lower: Tensor
     """Smallest value of each number of a state, shape (S,)."""
@@ -25,6 +25,8 @@ class StateGuard(nn.Module):
     """Largest value of each number of a state, shape (S,)."""
     neutral: Tensor
     """A state that is always sane: at the origin, at rest, joints at zero or at the nearest limit, shape (S,)."""
+    lengths: dict[str, tuple[float, float]]
+    """Shortest and longest length of those parts of a state that are vectors or quaternions; empty for a fixed base."""
 
     def __init__(self, spec: RobotSpec):
         """Lays out the bounds.
@@ -52,6 +54,11 @@ class StateGuard(nn.Module):
         neutral[at.joint_pos] = torch.tensor([min(max(0.0, low), high) for low, high in limits])
         if spec.floating_base:
             neutral[at.root_quat] = torch.tensor([0.0, 0.0, 0.0, 1.0])
+        self.lengths = {}
+        if spec.floating_base:
+            self.lengths["root_lin_vel"] = (0.0, guard.max_lin_vel)
+            self.lengths["root_ang_vel"] = (0.0, guard.max_ang_vel)
+            self.lengths["root_quat"] = (1.0 - QUAT_SLACK, 1.0 + QUAT_SLACK)
         # With finite bounds one comparison refuses infinities too; NaN compares false with everything.
         largest = torch.finfo(torch.float32).max
         self.register_buffer("lower", lower.clamp(min=-largest).float(), persistent=False)
@@ -68,12 +75,9 @@ class StateGuard(nn.Module):
             Shape (...), bool.
         """
         sane = ((state >= self.lower) & (state <= self.upper)).all(-1)
-        if self.spec.floating_base:
-            at, guard = self.spec.state, self.spec.guard
-            norm = torch.linalg.vector_norm
-            sane &= norm(state[..., at.root_lin_vel], dim=-1) <= guard.max_lin_vel
-            sane &= norm(state[..., at.root_ang_vel], dim=-1) <= guard.max_ang_vel
-            sane &= (norm(state[..., at.root_quat], dim=-1) - 1.0).abs() <= QUAT_SLACK
+        for part, (shortest, longest) in self.lengths.items():
+            length = torch.linalg.vector_norm(state[..., getattr(self.spec.state, part)], dim=-1)
+            sane &= (length >= shortest) & (length <= longest)
         return sane
 
 

@@ -132,9 +132,7 @@ class ForwardKinematics(nn.Module):
         levels = [placed]
         for parent, step in zip(self._parents(), local.split(self._level_sizes), strict=True):
             above = placed.index_select(0, parent)
-            turned = above[:, :, 0:1] * step[:, 0:1]
-            turned = torch.addcmul(turned, above[:, :, 1:2], step[:, 1:2])
-            turned = torch.addcmul(turned, above[:, :, 2:3], step[:, 2:3])
+            turned = rotate_by(above.unsqueeze(3), step)
             placed = torch.cat((turned[:, :, :3], turned[:, :, 3:] + above[:, :, 3:]), dim=2)
             levels.append(placed)
         return torch.cat(levels) if len(levels) > 1 else placed
@@ -165,6 +163,23 @@ class ForwardKinematics(nn.Module):
 def rotation_columns(quat: Tensor) -> Tensor:
     """Rotation matrices with the batch last, shape (..., 4, M) to (..., 3, 3, M)."""
     return rotation_matrix(quat.transpose(-1, -2)).movedim(-3, -1)
+
+
+def rotate_by(transforms: Tensor, vectors: Tensor, offset: Tensor | None = None) -> Tensor:
+    """Vectors from the axes of bodies to the outer ones, with the batch last.
+
+    Args:
+        transforms: Rotation and position of bodies, shape (P, 3, 4, ..., M).
+        vectors: Vectors, shape (P, 3, ..., 1 or M).
+        offset: What is added to the result, before all else; shape (P, 3, ..., M).
+
+    Returns:
+        Shape (P, 3, ..., M).
+    """
+    first = vectors[:, 0:1]
+    found = transforms[:, :, 0] * first if offset is None else torch.addcmul(offset, transforms[:, :, 0], first)
+    found = torch.addcmul(found, transforms[:, :, 1], vectors[:, 1:2])
+    return torch.addcmul(found, transforms[:, :, 2], vectors[:, 2:3])
 
 
 def _levels(spec: RobotSpec) -> list[list[int]]:

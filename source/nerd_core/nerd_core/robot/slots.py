@@ -15,7 +15,7 @@ from .frames import quat_rotate
 from .spec import IDENTITY_QUAT, ContactSlot, Quaternion, SlotShape, Vector
 
 _DIRECTIONS = 4096
-"""Directions in which a hull is felt for corners."""
+"""Number of directions in which the farthest vertex is taken as a corner of the hull."""
 
 
 def sphere_slots(body: str, radius: float, pos: Vector = (0.0, 0.0, 0.0)) -> tuple[ContactSlot, ...]:
@@ -114,7 +114,7 @@ def hull_corners(vertices: np.ndarray) -> np.ndarray:
     directions = np.stack((ring * np.cos(turn), ring * np.sin(turn), height), axis=1)
     centred = vertices - vertices.mean(0)
     scale = np.maximum(centred.max(0) - centred.min(0), 1e-9)
-    # Corners stay corners when the axes are scaled, and those of a flat or long shape are then felt as well.
+    # Corners stay corners when the axes are scaled, and those of a flat or long shape are then found as well.
     return vertices[np.unique((centred / scale @ directions.T).argmax(0))]
 
 

@@ -5,7 +5,7 @@
 
 A :class:`RobotSpec` travels with every dataset and every checkpoint. Two parties that hold specs with the same
 :attr:`RobotSpec.content_hash` agree on the order, the units and the frames of every number they exchange; when the
-hashes differ, :func:`diff_specs` says in words where.
+hashes differ, :func:`nerd_core.robot.comparison.diff_specs` says in words where.
 
 All quantities are SI. Quaternions are ordered ``xyzw`` with ``w`` last, as in Isaac Lab 3.
 """
@@ -17,12 +17,11 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from .serialization import StructureError, from_plain, to_plain
+from ..files.serialization import StructureError, from_plain, to_plain
 
 SCHEMA = "nerd.robot_spec/1"
 """Name and version of the JSON form."""
@@ -45,10 +44,6 @@ CONTACT_GATE_FLOOR = 0.12
 
 class SpecError(ValueError):
     """A specification that contradicts itself or cannot be read."""
-
-
-class SpecMismatch(ValueError):
-    """Data or weights made for another robot specification than the one in use."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +71,7 @@ class Joint:
     friction: float = 0.0
     """Friction coefficient of the joint, in the unit of the teacher."""
     effort_limit: float = math.inf
-    """Largest effort that the actuator gives [N m or N]."""
+    """Largest effort of the drive [N m or N]. Efforts that are applied are not limited by it."""
 
     def __post_init__(self):
         if self.wraps is None:
@@ -129,7 +124,7 @@ class Body:
     child_quat: Quaternion = IDENTITY_QUAT
     """Orientation of the joint's frame in this body."""
     inertia: Inertia | None = None
-    """How the body resists being pushed; None where nobody has said. Not part of the content hash: it does not change
+    """Mass and moments of inertia; None where they are not known. Not part of the content hash: it does not change
     what a tensor means."""
 
 
@@ -266,15 +261,20 @@ class RobotSpec:
         columns = [i for i, control in enumerate(self.controls) if control.kind == kind]
         return columns, [self.joint_names.index(self.controls[i].joint) for i in columns]
 
-    @property
-    def change_dim(self) -> int:
-        """Length of the change of state with a rotation-vector for the root: one number a degree of freedom, twice."""
-        return 2 * len(self.joints) + (12 if self.floating_base else 0)
+    def meaning(self) -> dict[str, Any]:
+        """The plain form of what fixes the meaning of a tensor: all but guard and inertias. Each number has the type
+        that its field declares (1 becomes 1.0).
+        """
+        plain = to_plain(from_plain(RobotSpec, to_plain(self)))
+        plain.pop("guard")
+        for body in plain["bodies"]:
+            body.pop("inertia")
+        return plain
 
     @functools.cached_property
     def content_hash(self) -> str:
         """SHA-256 over everything that fixes the meaning of a tensor."""
-        plain = _meaning(self)
+        plain = self.meaning()
         return hashlib.sha256(json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
     # -- JSON --------------------------------------------------------------------------------------------------
@@ -315,79 +315,6 @@ class RobotSpec:
         except (OSError, UnicodeDecodeError) as error:
             raise SpecError(f"cannot read the robot specification '{path}': {error}") from None
         return cls.from_json(text)
-
-
-def diff_specs(got: RobotSpec, expected: RobotSpec) -> list[str]:
-    """Differences of meaning between two specifications, one readable line each; empty when they agree."""
-    return list(_diff("", _meaning(got), _meaning(expected)))
-
-
-def require_same_spec(got: RobotSpec, expected: RobotSpec, what: str) -> None:
-    """Raises :class:`SpecMismatch` with the differences unless the two specifications mean the same.
-
-    Args:
-        got: The specification that came with the data or the weights.
-        expected: The specification in use.
-        what: What was loaded, for the message, for instance ``"checkpoint 'runs/ant'"``.
-    """
-    if got.content_hash == expected.content_hash:
-        return
-    lines = diff_specs(got, expected)
-    shown = lines[:12] + ([f"... and {len(lines) - 12} more"] if len(lines) > 12 else [])
-    raise SpecMismatch(
-        f"{what} was made for another robot specification ({got.name}, {got.content_hash[:12]}) than the one in use "
-        f"({expected.name}, {expected.content_hash[:12]}):\n" + "\n".join(f"  {line}" for line in shown)
-    )
-
-
-def _meaning(spec: RobotSpec) -> dict[str, Any]:
-    """The plain form without guard and inertias, every number in the type that its field declares (1 becomes 1.0)."""
-    plain = to_plain(from_plain(RobotSpec, to_plain(spec)))
-    plain.pop("guard")
-    for body in plain["bodies"]:
-        body.pop("inertia")
-    return plain
-
-
-def _diff(path: str, got: Any, expected: Any) -> Iterator[str]:
-    """Walks two plain structures side by side. Lists of named things are compared by name, then by order."""
-    if isinstance(got, dict) and isinstance(expected, dict):
-        for key in [*expected, *(key for key in got if key not in expected)]:
-            yield from _diff(f"{path}.{key}" if path else key, got.get(key), expected.get(key))
-    elif isinstance(got, list) and isinstance(expected, list) and _are_named(got + expected):
-        by_name_got = {item["name"]: item for item in got}
-        by_name_expected = {item["name"]: item for item in expected}
-        for name in by_name_expected:
-            if name not in by_name_got:
-                yield f"{path}: '{name}' is missing"
-        for name in by_name_got:
-            if name not in by_name_expected:
-                yield f"{path}: '{name}' was not expected"
-        shared_got = [name for name in by_name_got if name in by_name_expected]
-        shared_expected = [name for name in by_name_expected if name in by_name_got]
-        if shared_got != shared_expected:
-            yield f"{path}: got the order {shared_got}, expected {shared_expected}"
-        for name in shared_expected:
-            yield from _diff(f"{path}['{name}']", by_name_got[name], by_name_expected[name])
-    elif isinstance(got, list) and isinstance(expected, list) and _are_objects(got + expected):
-        if len(got) != len(expected):
-            yield f"{path}: got {len(got)}, expected {len(expected)}"
-        for i, (item_got, item_expected) in enumerate(zip(got, expected, strict=False)):
-            yield from _diff(f"{path}[{i}]", item_got, item_expected)
-    elif got != expected:
-        yield f"{path}: got {_show(got)}, expected {_show(expected)}"
-
-
-def _are_named(items: list) -> bool:
-    return bool(items) and all(isinstance(item, dict) and "name" in item for item in items)
-
-
-def _are_objects(items: list) -> bool:
-    return bool(items) and all(isinstance(item, dict) for item in items)
-
-
-def _show(value: Any) -> str:
-    return "nothing" if value is None else json.dumps(value)
 
 
 def _check(spec: RobotSpec) -> None:
@@ -488,8 +415,5 @@ __all__ = [
     "Joint",
     "RobotSpec",
     "SpecError",
-    "SpecMismatch",
     "StateLayout",
-    "diff_specs",
-    "require_same_spec",
 ]

@@ -3,36 +3,40 @@
 
 """What training minimises: the error of one step, and of several through the model's own predictions.
 
-Both losses are mean logarithms of the mean square errors of the single numbers of a change. Their gradient asks every
-number to improve by the same factor. With plain squares a number that has reached its noise (what rounding leaves of
-the position of a cart, say) drowns the others, which could still become a hundred times more accurate. For the same
-reason the one-step loss takes its means within each regime (see :mod:`nerd_core.regimes`).
+Both losses are mean logarithms of the mean square errors of the single numbers ``d`` of a change of state::
+
+    L = 1/D sum_d log(mean_i e[i, d]^2)
+
+The gradient asks every number to improve by the same factor. With plain squares a number that has reached its noise
+(what rounding leaves of the position of a cart, say) drowns the others, which could still become a hundred times more
+accurate. For the same reason the one-step loss takes its means within each regime of motion (see
+:mod:`nerd_core.training.regimes`).
 """
 
 from __future__ import annotations
 
 import torch
-import torch.distributed as dist
 from torch import Tensor
 
-from .data.dataset import TrajectoryBatch
-from .frames import ChangeCfg, ChangeCodec
-from .grounds import Ground, PlaneGround
-from .predictor import Predictor
+from ..contact.grounds import Ground, PlaneGround
+from ..data.dataset import TrajectoryBatch
+from ..dynamics import rollout_states
+from ..predictor.predictor import Predictor
+from ..robot.frames import ChangeCfg, ChangeCodec
+from ..robot.spec import RobotSpec
+from .distributed import mean_over_processes
 from .regimes import Regimes
-from .spec import RobotSpec
+
+MIN_REGIME_COUNT = 16.0
+"""Transitions of a regime in a batch below which it does not count in this batch."""
+
+SQUARE_FLOOR = 1.0e-10
+"""Mean square error below which a number has no weight of its own any more."""
 
 
 def ground_of(batch: TrajectoryBatch) -> Ground | None:
     """The ground that the windows of a batch stand on, if they say so."""
     return None if batch.ground is None else PlaneGround.from_vector(batch.ground)
-
-
-LEAST_COUNT = 16.0
-"""Transitions of a regime in a batch below which it does not count in this batch."""
-
-FLOOR = 1.0e-10
-"""Mean square error below which a number has no weight of its own any more."""
 
 
 class StateScale:
@@ -71,8 +75,14 @@ class StateScale:
         """From one state to another, shape (..., D)."""
         return self.codec.encode(state, other) / self.scale
 
-    def perturb(self, state: Tensor, size: float, generator: torch.Generator | None = None) -> Tensor:
-        """States moved at random by a share of what one step changes."""
+    def add_noise(self, state: Tensor, size: float, generator: torch.Generator | None = None) -> Tensor:
+        """States moved at random by a share of what one step changes.
+
+        Args:
+            state: States, shape (..., S).
+            size: Standard deviation of the noise, in units of what one step changes.
+            generator: Where the noise comes from.
+        """
         noise = torch.randn(*state.shape[:-1], self.codec.dim, device=state.device, generator=generator)
         return self.codec.apply(state, size * self.scale * noise)
 
@@ -80,57 +90,68 @@ class StateScale:
 def one_step_loss(
     predictor: Predictor,
     batch: TrajectoryBatch,
-    seen: Tensor | None = None,
+    *,
+    noisy_state: Tensor | None = None,
     regimes: Regimes | None = None,
-    power: float = 0.0,
-    pace: float = 0.0,
-    known: bool = False,
+    regime_power: float = 0.0,
+    speed_weighting: float = 0.0,
+    prior_only: bool = False,
 ) -> Tensor:
     """Error of the normalised change at every step of the windows, each from the true past.
 
-    With a variance head it is the negative log likelihood of a Gaussian; with a force head the error of the forces, in
-    units of their scale, is added.
+    With regimes ``r`` of ``n_r`` transitions each, errors ``e`` and weights ``c`` of :func:`speed_weights`::
+
+        L = sum_r w_r 1/D sum_d log(mean_{i in r} (c_i e[i, d])^2),    w_r = n_r^regime_power / sum_r n_r^regime_power
+
+    With a variance head it is the negative log likelihood of a Gaussian, ``mean (e^2 exp(-s) + s) / 2`` with ``s`` the
+    predicted logarithm of the variance. With a force head ``log mean ((f - f_true) / force_scale)^2`` is added.
 
     Args:
-        predictor: The model.
+        predictor: The model. Of an ensemble, every member is judged by itself.
         batch: Windows of ``L`` transitions.
-        seen: States that the model shall see instead of the true ones, shape (B, L, S). The target leads from them to
-            the true next state, so that a model that is shown noise learns to come back.
+        noisy_state: States that the model is given instead of the true ones, shape (B, L, S). The target leads from
+            them to the true next state, so that a model that is trained on noise learns to come back.
         regimes: What tells regimes apart; None to take one mean over all transitions.
-        power: Exponent of a regime's share of the data in its weight.
-        pace: Speed from which on an error counts beside the speed of the robot [m/s]; 0 for never. Only with regimes.
-        known: Whether to judge what is known without the network, see :meth:`Predictor.known`.
+        regime_power: Exponent of a regime's share of the data in its weight.
+        speed_weighting: Speed above which an error counts relative to the speed of the robot [m/s]; 0 for never.
+            Only with regimes.
+        prior_only: Whether to judge the prior alone, see :meth:`Predictor.prior_prediction`.
+
+    Returns:
+        The loss, shape ().
     """
     state, next_state, contacts = batch.state[:, :-1], batch.state[:, 1:], batch.contacts
-    state = state if seen is None else seen
+    state = state if noisy_state is None else noisy_state
     if contacts is None:
         contacts = predictor.contacts(state, ground_of(batch))
-    prediction = predictor.known(state, batch.control, contacts) if known else predictor(state, batch.control, contacts)
-    learner = prediction.members or prediction
-    target = predictor.target(state, next_state)
-    error = learner.change - target
-    if learner.log_var is not None:
-        loss = 0.5 * (error.square() * (-learner.log_var).exp() + learner.log_var).mean()
+    predict = predictor.prior_prediction if prior_only else predictor
+    prediction = predict(state, batch.control, contacts)
+    prediction = prediction.members or prediction
+    error = prediction.change - predictor.target(state, next_state)
+    if prediction.log_var is not None:
+        loss = 0.5 * (error.square() * (-prediction.log_var).exp() + prediction.log_var).mean()
     else:
-        error = error if learner.size is None else error / learner.size
+        error = error if prediction.drive_scale is None else error / prediction.drive_scale
         if regimes is None:
-            loss = relative(error.square().mean((-3, -2)))
+            loss = mean_log(error.square().mean((-3, -2)))
         else:
-            loss = regime_loss(
-                error * pace_weight(regimes, state, pace), regimes(state, contacts), regimes.count, power
-            )
-    if learner.force is not None:
+            weighted = error * speed_weights(regimes, state, speed_weighting)
+            loss = regime_loss(weighted, regimes(state, contacts), regimes.count, regime_power)
+    if prediction.force is not None:
         if batch.body_force is None:
             raise ValueError("a predictor with a force head needs recorded contact forces, got data without them")
-        miss = ((learner.force - batch.body_force) / predictor.force_scale).square().flatten(-2)
-        loss = loss + relative(miss.mean((-3, -2, -1)))
+        square = ((prediction.force - batch.body_force) / predictor.force_scale).square().flatten(-2)
+        loss = loss + mean_log(square.mean((-3, -2, -1)))
     return loss
 
 
 def rollout_loss(predictor: Predictor, batch: TrajectoryBatch, steps: int, scale: StateScale) -> Tensor:
     """Error of a roll-out from the first state of each window, through the model's own predictions.
 
-    The distance to the true state is divided by the number of steps that led there, so that every horizon counts.
+    The distance ``x[i, k]`` to the true state after ``k`` steps is divided by ``k``, so that every horizon counts::
+
+        L = 1/D sum_d log(mean_k mean_i (x[i, k, d] / k)^2)
+
     Contacts are those of the predicted states.
 
     Args:
@@ -138,62 +159,67 @@ def rollout_loss(predictor: Predictor, batch: TrajectoryBatch, steps: int, scale
         batch: Windows of at least ``steps`` transitions.
         steps: Number of steps.
         scale: Units of the distance.
+
+    Returns:
+        The loss, shape ().
     """
-    ground, past, errors = ground_of(batch), None, []
-    state = batch.state[:, 0]
-    for step in range(steps):
-        contacts = predictor.contacts(state, ground)
-        prediction, past = predictor.extend(state, batch.control[:, step], contacts, past)
-        state = predictor.next_state(state, prediction)
-        errors.append(scale.distance(batch.state[:, step + 1], state).square().mean(0) / (step + 1) ** 2)
-    return relative(torch.stack(errors).mean(0))
+    states = rollout_states(
+        predictor, batch.state[:, 0], lambda step, _: batch.control[:, step], steps, ground_of(batch)
+    )
+    squares = [
+        scale.distance(batch.state[:, step], state).square().mean(0) / step**2 for step, state in enumerate(states, 1)
+    ]
+    return mean_log(torch.stack(squares).mean(0))
 
 
-def relative(square: Tensor, share: Tensor | None = None) -> Tensor:
+def mean_log(square: Tensor, weight: Tensor | None = None) -> Tensor:
     """Mean logarithm of mean squares, with the gradient that all processes together give it.
 
     Args:
         square: Mean square errors of this process, in units where 1 means useless, any shape.
-        share: Weight of each row, shape (rows, 1), with a sum of one; equal weights by default. What weighs nothing is
+        weight: Weight of each row, shape (rows, 1), with a sum of one; equal weights by default. What weighs nothing is
             left out.
     """
-    reached = square.detach().clone()
-    if dist.is_available() and dist.is_initialized():
-        dist.all_reduce(reached)
-        reached /= dist.get_world_size()
-    reached = reached + FLOOR
-    loss = (square - square.detach()) / reached + reached.log()
-    return loss.mean() if share is None else (share * loss).sum(-2).mean()
+    total = mean_over_processes(square) + SQUARE_FLOOR
+    # The value is that of all processes, the gradient that of this one: d log(total) = d square / total.
+    loss = (square - square.detach()) / total + total.log()
+    return loss.mean() if weight is None else (weight * loss).sum(-2).mean()
 
 
-def pace_weight(regimes: Regimes, state: Tensor, pace: float) -> Tensor:
-    """How much an error counts beside the speed of the robot, shape (..., 1); see :func:`one_step_loss`."""
-    if not pace:
+def speed_weights(regimes: Regimes, state: Tensor, speed_weighting: float) -> Tensor:
+    """Weight ``1 / sqrt(1 + (v / v_0)^2)`` of an error, with the robot's speed ``v`` and ``v_0 = speed_weighting``.
+
+    Args:
+        regimes: What measures the speed.
+        state: States, shape (..., S).
+        speed_weighting: Speed above which errors count relative to the speed [m/s]; 0 for equal weights.
+
+    Returns:
+        Shape (..., 1).
+    """
+    if not speed_weighting:
         return state.new_ones(*state.shape[:-1], 1)
-    return (1.0 + (regimes.speed(state) / pace).square()).rsqrt().unsqueeze(-1)
+    return (1.0 + (regimes.speed(state) / speed_weighting).square()).rsqrt().unsqueeze(-1)
 
 
-def regime_loss(error: Tensor, regime: Tensor, count: int, power: float) -> Tensor:
-    """Mean logarithm of the mean squares within each regime.
+def regime_loss(error: Tensor, regime: Tensor, count: int, regime_power: float) -> Tensor:
+    """Mean logarithm of the mean squares within each regime, see :func:`one_step_loss`.
 
     Args:
         error: Errors, shape (..., B, L, D).
         regime: Number of the regime of each, shape (B, L).
         count: Number of regimes.
-        power: Exponent of a regime's share of the data in its weight.
+        regime_power: Exponent of a regime's share of the data in its weight.
     """
     label = regime.flatten()
-    size = torch.bincount(label, minlength=count).to(error)
-    if dist.is_available() and dist.is_initialized():
-        dist.all_reduce(size)
-        size /= dist.get_world_size()
+    size = mean_over_processes(torch.bincount(label, minlength=count).to(error))
     # Not a product of matrices: its sums would depend on the number of threads.
     squares = error.square().flatten(-3, -2)
     sums = squares.new_zeros(*squares.shape[:-2], count, squares.shape[-1]).index_add(-2, label, squares)
     square = sums / size.clamp(min=1.0e-6).unsqueeze(-1)
     # A mean over a few transitions may be tiny by luck, and its logarithm's gradient huge.
-    weight = torch.where(size >= size.max().clamp(max=LEAST_COUNT), size**power, 0.0)
-    return relative(square, (weight / weight.sum()).unsqueeze(-1))
+    weight = torch.where(size >= size.max().clamp(max=MIN_REGIME_COUNT), size**regime_power, 0.0)
+    return mean_log(square, (weight / weight.sum()).unsqueeze(-1))
 
 
-__all__ = ["StateScale", "ground_of", "one_step_loss", "pace_weight", "regime_loss", "relative", "rollout_loss"]
+__all__ = ["StateScale", "ground_of", "mean_log", "one_step_loss", "regime_loss", "rollout_loss", "speed_weights"]

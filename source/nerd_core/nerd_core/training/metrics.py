@@ -16,11 +16,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .data.dataset import TrajectoryDataset
-from .frames import quat_conjugate, quat_mul, rotvec_from_quat, wrap_to_pi
-from .grounds import Ground, PlaneGround
-from .predictor import Predictor
-from .spec import RobotSpec
+from ..contact.grounds import Ground
+from ..data.dataset import TrajectoryDataset
+from ..dynamics import rollout_states
+from ..predictor.predictor import Predictor
+from ..robot.frames import quat_conjugate, quat_mul, rotvec_from_quat, wrap_to_pi
+from ..robot.spec import RobotSpec
+from .losses import ground_of
 
 BASE_POSITION, BASE_ORIENTATION = "base_position_m", "base_orientation_rad"
 JOINT_RAD, JOINT_M = "joint_rad", "joint_m"
@@ -106,14 +108,9 @@ def predict(predictor: Predictor, state: Tensor, controls: Tensor, ground: Groun
     Returns:
         States, the first included, shape (B, H + 1, S).
     """
-    states = state.new_empty(state.shape[0], controls.shape[1] + 1, state.shape[1])
-    states[:, 0] = state
     cache = predictor.init_cache(state.shape[0], state.device)
-    for step in range(controls.shape[1]):
-        prediction = predictor.step(state, controls[:, step], predictor.contacts(state, ground), cache)
-        state = predictor.next_state(state, prediction)
-        states[:, step + 1] = state
-    return states
+    states = rollout_states(predictor, state, lambda step, _: controls[:, step], controls.shape[1], ground, cache=cache)
+    return torch.stack([state, *states], 1)
 
 
 def compare(spec: RobotSpec, states: Tensor, truth: Tensor) -> OpenLoopErrors:
@@ -143,7 +140,7 @@ def open_loop(
         trajectories: Number of trajectories at most; all by default.
         chunk: Trajectories that are rolled out at a time. Bounds the memory taken.
     """
-    device, was_training = predictor.force_scale.device, predictor.training
+    device, was_training = predictor.device, predictor.training
     predictor.eval()
     which = (dataset.length >= horizon).nonzero()[0][:trajectories]
     if not len(which):
@@ -155,8 +152,7 @@ def open_loop(
     for first in range(0, len(which), chunk):
         part = which[first : first + chunk]
         batch = dataset.gather(part, 0 * part, horizon).to(device)
-        ground = None if batch.ground is None else PlaneGround.from_vector(batch.ground)
-        states = predict(predictor, batch.state[:, 0], batch.control, ground)
+        states = predict(predictor, batch.state[:, 0], batch.control, ground_of(batch))
         found, lost = _sums(predictor.spec, states, batch.state)
         sums = {name: value + sums[name] if sums else value for name, value in found.items()}
         diverged += lost

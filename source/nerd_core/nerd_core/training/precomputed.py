@@ -3,8 +3,8 @@
 
 """What a network is given for some transitions, computed once.
 
-Free motion and a solver of contacts take ten times as long as the network that stands behind them. Where neither learns
-any more, what they say of a transition never changes.
+A prior takes ten times as long as the network behind it. Where the prior does not learn any more, what it predicts for
+a transition never changes.
 """
 
 from __future__ import annotations
@@ -12,84 +12,104 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .data.sampler import WindowSampler
-from .losses import ground_of, pace_weight, regime_loss
-from .models.residual import ResidualMlp
-from .predictor import Predictor, Seen
+from ..data.sampler import WindowSampler
+from ..network.architectures.residual import ResidualMlp
+from ..predictor.prediction import Encoded
+from ..predictor.predictor import Predictor
+from .losses import ground_of, regime_loss, speed_weights
 from .regimes import Regimes
 
 CHUNK = 4096
-"""Transitions that are looked at in one go."""
+"""Transitions that are encoded in one go."""
+
+OPTIONAL = ("prior_change", "drive_scale", "view")
+"""Parts of what a predictor encodes that it may leave out."""
 
 
-LEAST = 1.0e-5
-"""Smallest unit of what a network adds, beside the usual change."""
-
-
-class Remembered:
+class PrecomputedTransitions:
     """Transitions as the network of a predictor sees them."""
 
+    target: Tensor
+    """Normalised changes of state that perfect predictions would hold, shape (N, 1, D)."""
+    regime: Tensor
+    """Regime of each transition, shape (N, 1)."""
+    weight: Tensor
+    """Weight of its error, shape (N, 1, 1), see :func:`~nerd_core.training.losses.speed_weights`."""
+
     @torch.no_grad()
-    def __init__(self, predictor: Predictor, sampler: WindowSampler, count: int, regimes: Regimes, pace: float):
-        """Looks at transitions.
+    def __init__(
+        self, predictor: Predictor, sampler: WindowSampler, count: int, regimes: Regimes, speed_weighting: float = 0.0
+    ):
+        """Encodes transitions.
 
         Args:
-            predictor: The model, whose network has no memory and neither heads nor members.
+            predictor: The model.
             sampler: Where to take windows of one transition.
-            count: Number of transitions to keep; those in which the network has nothing to say are left out.
+            count: Number of transitions to keep; those in which the network has nothing to add are left out.
             regimes: What tells regimes apart.
-            pace: Speed from which on an error counts beside the speed of the robot [m/s]; 0 for never.
+            speed_weighting: Speed above which an error counts relative to the speed of the robot [m/s]; 0 for
+                never.
         """
-        cfg, device = predictor.cfg, predictor.force_scale.device
-        model = predictor.model
-        if not isinstance(model, ResidualMlp) or model.cfg.window > 1 or model.members > 1 or len(model.out_dims) > 1:
-            raise ValueError(
-                f"got a '{cfg.model.kind}' network to remember transitions for, expected a single residual one without "
-                "memory and without heads for forces or variances"
-            )
+        device = predictor.device
         self._predictor, self._regimes = predictor, regimes
-        kept: list[tuple[Tensor, ...]] = []
-        total = 0
+        kept: list[dict[str, Tensor]] = []
+        self.count = 0
+        """Number of transitions kept."""
         for _ in range(4 * count // sampler.batch + 1):
-            if total >= count:
+            if self.count >= count:
                 break
             batch = next(sampler).to(device)
             state, next_state, contacts = batch.state[:, :-1], batch.state[:, 1:], batch.contacts
             if contacts is None:
                 contacts = predictor.contacts(state, ground_of(batch))
-            seen = predictor.see(state, batch.control, contacts)
-            parts = [seen.tokens, predictor.target(state, next_state), pace_weight(regimes, state, pace)]
-            parts += [
-                regimes(state, contacts),
-                *(part for part in (seen.free, seen.size, seen.view) if part is not None),
-            ]
-            speaks = torch.ones_like(parts[3], dtype=torch.bool) if seen.near is None else seen.near.squeeze(-1)
-            kept.append(tuple(part[speaks] for part in parts))
-            total += int(speaks.sum())
-        self._names = [name for name in ("free", "size", "view") if getattr(seen, name) is not None]
-        self._parts = [torch.cat(column).unsqueeze(1) for column in zip(*kept, strict=True)]
-        self.count = total
-        """Number of transitions kept."""
-        if predictor.mechanics is not None and not bool(model.head.weight.any()):
-            target, free = self._parts[1], self._parts[4]
-            predictor.missing.copy_((target - predictor.change_normaliser(free)).abs().mean((0, 1)).clamp(min=LEAST))
+            encoded = predictor.encode(state, batch.control, contacts)
+            parts = {
+                "tokens": encoded.tokens,
+                "target": predictor.target(state, next_state),
+                "weight": speed_weights(regimes, state, speed_weighting),
+                "regime": regimes(state, contacts),
+            }
+            parts |= {name: part for name in OPTIONAL if (part := getattr(encoded, name)) is not None}
+            everywhere = torch.ones_like(parts["regime"], dtype=torch.bool)
+            active = everywhere if encoded.active is None else encoded.active.squeeze(-1)
+            kept.append({name: part[active] for name, part in parts.items()})
+            self.count += int(active.sum())
+        columns = {name: torch.cat([part[name] for part in kept]).unsqueeze(1) for name in kept[0]}
+        self.target, self.regime, self.weight = (columns.pop(name) for name in ("target", "regime", "weight"))
+        self._encoded = Encoded(**columns)
 
-    def loss(self, size: int, seed: int, power: float) -> Tensor:
-        """The one-step loss of some of them, see :func:`nerd_core.losses.one_step_loss`.
+    @property
+    def encoded(self) -> Encoded:
+        """What the predictor encodes, leading dimensions (N, 1)."""
+        return self._encoded
+
+    def loss(self, size: int, seed: int, regime_power: float) -> Tensor:
+        """The one-step loss of some of them, see :func:`nerd_core.training.losses.one_step_loss`.
 
         Args:
             size: Number of transitions.
             seed: Decides which.
-            power: Exponent of a regime's share of the data in its weight.
+            regime_power: Exponent of a regime's share of the data in its weight.
         """
         generator = torch.Generator().manual_seed(seed)
-        picked = torch.randint(self.count, (size,), generator=generator).to(self._parts[0].device)
-        tokens, target, weight, regime, *others = (part.index_select(0, picked) for part in self._parts)
-        seen = Seen(tokens, **dict(zip(self._names, others, strict=True)))
-        said = self._predictor.say(seen, target)
-        error = (said.change - target) * weight
-        error = error if seen.size is None else error / seen.size
-        return regime_loss(error, regime, self._regimes.count, power)
+        picked = torch.randint(self.count, (size,), generator=generator).to(self.target.device)
+        parts = {name: part for name, part in self._encoded._asdict().items() if part is not None}
+        encoded = Encoded(**{name: part.index_select(0, picked) for name, part in parts.items()})
+        target, weight, regime = (x.index_select(0, picked) for x in (self.target, self.weight, self.regime))
+        error = (self._predictor.decode(encoded, target).change - target) * weight
+        error = error if encoded.drive_scale is None else error / encoded.drive_scale
+        return regime_loss(error, regime, self._regimes.count, regime_power)
 
 
-__all__ = ["Remembered"]
+def require_single_steps(predictor: Predictor) -> None:
+    """Refuses networks whose loss takes more than single transitions: with memory, members or further heads."""
+    network = predictor.network
+    single = isinstance(network, ResidualMlp) and network.cfg.window == 1
+    if not single or network.members > 1 or len(network.out_dims) > 1:
+        raise ValueError(
+            f"got {predictor.cfg.network} as the network to precompute transitions for, expected a single residual one "
+            "without memory and without heads for forces or variances"
+        )
+
+
+__all__ = ["CHUNK", "PrecomputedTransitions", "require_single_steps"]

@@ -13,22 +13,22 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from .contacts import Contacts
-from .spec import RobotSpec
-from .stops import LEANING, Stops
+from ..contact.contacts import Contacts
+from ..robot.spec import RobotSpec
+from ..robot.stops import LEANING, Stops
 
-TOUCHING = 0.01
+CONTACT_GAP = 0.01
 """Gap between a slot and the ground below which they may touch within a control step [m]."""
 
-STILL, SLOW = 0.01, 0.1
+REST_SPEED, SLOW_SPEED = 0.01, 0.1
 """Speeds below which a robot in contact is at rest, and slow [m/s]. Friction holds what rests. A model that lets it
 creep by a few centimetres a second, little beside the errors of impacts, is a metre off after half a minute."""
 
-LEVER = 0.3
-"""Length that makes a speed of an angular velocity [m]."""
+LEVER_ARM = 0.3
+"""Distance from an axis at which an angular velocity counts as a speed [m]."""
 
-ARRIVING = 0.25
-"""Share of the band before a stop (see :data:`nerd_core.stops.STOP_BAND`) in which a joint may meet the stop."""
+STOP_BAND_SHARE = 0.25
+"""Share of the band before a stop (see :data:`nerd_core.robot.stops.STOP_BAND`) in which a joint may meet the stop."""
 
 
 class Regimes(nn.Module):
@@ -36,23 +36,23 @@ class Regimes(nn.Module):
 
     count: int
     """Number of regimes."""
-    _lever: Tensor
+    _lever_arm: Tensor
     _radius: Tensor
 
-    def __init__(self, spec: RobotSpec, touching: tuple[int, ...] = (1, 2, 3)):
+    def __init__(self, spec: RobotSpec, contact_counts: tuple[int, ...] = (1, 2, 3)):
         """Looks for what the robot can meet.
 
         Args:
             spec: The robot.
-            touching: Numbers of touching slots from which on a new regime begins, rising.
+            contact_counts: Numbers of touching slots from which on a new regime begins, rising.
         """
         super().__init__()
         self.spec = spec
-        self._steps = touching if spec.slots else ()
+        self._contact_counts = contact_counts if spec.slots else ()
         self._stops = Stops(spec)
-        self.count = (3 if self._stops.joints else 1) * (1 + 3 * len(self._steps))
-        lever = [1.0 if joint.kind == "prismatic" else LEVER for joint in spec.joints]
-        self.register_buffer("_lever", torch.tensor(lever), persistent=False)
+        self.count = (3 if self._stops.joints else 1) * (1 + 3 * len(self._contact_counts))
+        lever_arm = [1.0 if joint.kind == "prismatic" else LEVER_ARM for joint in spec.joints]
+        self.register_buffer("_lever_arm", torch.tensor(lever_arm), persistent=False)
         self.register_buffer("_radius", torch.tensor([slot.radius for slot in spec.slots]), persistent=False)
 
     def forward(self, state: Tensor, contacts: Contacts | None) -> Tensor:
@@ -67,19 +67,19 @@ class Regimes(nn.Module):
         """
         at = self.spec.state
         regime = torch.zeros(state.shape[:-1], dtype=torch.long, device=state.device)
-        if self._steps and contacts is not None:
-            near = contacts.active & (contacts.distance - self._radius < TOUCHING)
+        if self._contact_counts and contacts is not None:
+            near = contacts.active & (contacts.distance - self._radius < CONTACT_GAP)
             touching = near.sum(-1)
-            for least in self._steps:
+            for least in self._contact_counts:
                 regime += 3 * (touching >= least)
             speed = self.speed(state)
-            regime -= (regime > 0) * ((speed < SLOW).long() + (speed < STILL).long())
+            regime -= (regime > 0) * ((speed < SLOW_SPEED).long() + (speed < REST_SPEED).long())
         if self._stops.joints:
             now = state[..., at.joint_pos]
             after = now + self.spec.control_dt * state[..., at.joint_vel]
-            resting = self._stops.near(now, LEANING)
-            arriving = self._stops.near(now, ARRIVING) | self._stops.near(after, ARRIVING)
-            regime = regime * 3 + torch.where(resting, 2, arriving.long())
+            at_stop = self._stops.near(now, LEANING)
+            arriving = self._stops.near(now, STOP_BAND_SHARE) | self._stops.near(after, STOP_BAND_SHARE)
+            regime = regime * 3 + torch.where(at_stop, 2, arriving.long())
         return regime
 
     def speed(self, state: Tensor) -> Tensor:
@@ -89,9 +89,9 @@ class Regimes(nn.Module):
             state: States, shape (..., S).
         """
         at = self.spec.state
-        parts = [state[..., at.joint_vel] * self._lever]
+        parts = [state[..., at.joint_vel] * self._lever_arm]
         if self.spec.floating_base:
-            parts += [state[..., at.root_lin_vel], LEVER * state[..., at.root_ang_vel]]
+            parts += [state[..., at.root_lin_vel], LEVER_ARM * state[..., at.root_ang_vel]]
         return torch.cat(parts, -1).abs().amax(-1)
 
 

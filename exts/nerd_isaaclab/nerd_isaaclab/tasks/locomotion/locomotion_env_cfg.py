@@ -1,7 +1,8 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Configurations of the Ant tasks, after the published ones (NeRD, arXiv 2508.15755, and its released code).
+"""Running and spinning for a robot with a floating base, after the published Ant tasks (NeRD, arXiv 2508.15755, and its
+released code). Which robot, its efforts and its heights are filled in by :meth:`LocomotionEnvCfg.set_robot`.
 
 Rewards of a control step, ``up`` and ``heading`` being the cosines of the root's z and x with the world's:
 
@@ -10,13 +11,11 @@ Rewards of a control step, ``up`` and ``heading`` being the cosines of the root'
 * spin-track: ``5 exp(-(w_z - 5)^2 - 0.1 w_x^2 - 0.1 w_y^2) + 0.1 up``.
 
 Isaac Lab multiplies rewards by the control step (1/60 s), so a return here is 1/60 of the published one. The published
-world is y-up, this one z-up. An episode lasts 500 steps, or until the root is lower than 0.3 m. Observations are the 29
-published numbers: height, quaternion (x, y, z, w), linear and angular velocity in world axes, 8 joint angles, 8 joint
-velocities, ``up``, ``heading``.
-
-Two numbers differ. The published robot takes 400 N m for a full action on an Ant of other masses; here it is 7.5 N m,
-as in Isaac Lab's own Ant task for the same robot. And the state of a joint starts up to 0.2 rad off its default.
+world is y-up, this one z-up. Observations are the published numbers, 29 for an Ant: height, quaternion (x, y, z, w),
+linear and angular velocity in world axes, joint angles, joint velocities, ``up``, ``heading``.
 """
+
+from dataclasses import MISSING
 
 import isaaclab.sim as sim_utils
 from isaaclab.assets import ArticulationCfg, AssetBaseCfg
@@ -27,19 +26,12 @@ from isaaclab.terrains import TerrainImporterCfg
 from isaaclab.utils import configclass, replace
 
 from ... import mdp
-from ...assets.robots import ANT_CFG
-from ..base_env_cfg import TaskEnvCfg
-
-MAX_TORQUE = 7.5
-"""Torque of a full action on a joint [N m]."""
-
-MIN_HEIGHT = 0.3
-"""Height of the root [m] below which the Ant counts as fallen."""
+from ..base_env_cfg import JointTorquesCfg, TaskEnvCfg, joint_efforts
 
 
 @configclass
-class AntSceneCfg(InteractiveSceneCfg):
-    """An Ant on flat ground."""
+class LocomotionSceneCfg(InteractiveSceneCfg):
+    """A robot on flat ground."""
 
     terrain = TerrainImporterCfg(
         prim_path="/World/ground",
@@ -54,24 +46,15 @@ class AntSceneCfg(InteractiveSceneCfg):
         ),
         debug_vis=False,
     )
-    robot: ArticulationCfg = replace(ANT_CFG, prim_path="{ENV_REGEX_NS}/Robot")
+    robot: ArticulationCfg = MISSING  # pyright: ignore[reportAssignmentType]  (filled in by set_robot)
     light = AssetBaseCfg(
         prim_path="/World/light", spawn=sim_utils.DistantLightCfg(color=(0.75, 0.75, 0.75), intensity=3000.0)
     )
 
 
 @configclass
-class ActionsCfg:
-    """Eight numbers in [-1, 1]: the torques of the joints."""
-
-    torque = mdp.JointEffortActionCfg(
-        asset_name="robot", joint_names=[".*"], scale=MAX_TORQUE, clip={".*": (-MAX_TORQUE, MAX_TORQUE)}
-    )
-
-
-@configclass
 class ObservationsCfg:
-    """The 29 published numbers."""
+    """The published numbers: 13 of the root, two of each joint, two directions."""
 
     @configclass
     class PolicyCfg(ObservationGroupCfg):
@@ -91,17 +74,13 @@ class ObservationsCfg:
 
 @configclass
 class EventsCfg:
-    """Starts: above the ground, upright and facing forward within a tenth of a radian, joints near their defaults.
-
-    The drop is high enough for the feet to be clear of the ground in every start. Isaac Lab's own Ant starts at 0.5 m,
-    with feet up to 5 cm inside the ground, and is thrown up by the solver at up to 6 m/s.
-    """
+    """Starts: above the ground, upright and facing forward within a tenth of a radian, joints near their defaults."""
 
     reset_root = EventTermCfg(
         func=mdp.reset_root_state_uniform,  # pyright: ignore[reportArgumentType]  (a term may be a class)
         mode="reset",
         params={
-            "pose_range": {"z": (0.18, 0.28), "roll": (-0.1, 0.1), "pitch": (-0.1, 0.1), "yaw": (-0.1, 0.1)},
+            "pose_range": {"z": (0.0, 0.0), "roll": (-0.1, 0.1), "pitch": (-0.1, 0.1), "yaw": (-0.1, 0.1)},
             "velocity_range": {},
         },
     )
@@ -142,17 +121,17 @@ class TerminationsCfg:
     """End of the time, a fall, or a simulation that exploded."""
 
     time_out = DoneTermCfg(func=mdp.time_out, time_out=True)
-    fallen = DoneTermCfg(func=mdp.root_link_height_below, params={"minimum": MIN_HEIGHT})
+    fallen = DoneTermCfg(func=mdp.root_link_height_below, params={"minimum": 0.0})
     diverged = DoneTermCfg(func=mdp.state_diverged)
 
 
 @configclass
-class AntRunEnvCfg(TaskEnvCfg):
-    """Run along the world's x."""
+class LocomotionEnvCfg(TaskEnvCfg):
+    """Run along the world's x, unless a task has other rewards."""
 
-    scene: AntSceneCfg = AntSceneCfg(num_envs=512, env_spacing=5.0, clone_in_fabric=True)
+    scene: LocomotionSceneCfg = LocomotionSceneCfg(num_envs=512, env_spacing=5.0, clone_in_fabric=True)
     observations: ObservationsCfg = ObservationsCfg()
-    actions: ActionsCfg = ActionsCfg()
+    actions: JointTorquesCfg = JointTorquesCfg()
     events: EventsCfg = EventsCfg()
     rewards: object = RunRewardsCfg()
     terminations: TerminationsCfg = TerminationsCfg()
@@ -165,46 +144,17 @@ class AntRunEnvCfg(TaskEnvCfg):
         self.sim.physics_material.dynamic_friction = 1.0
         self.sim.physics_material.restitution = 0.0
 
+    def set_robot(self, robot: ArticulationCfg, max_torque: float, min_height: float, drop: tuple[float, float]):
+        """Fill in the robot. A robot's task calls it after ``__post_init__``.
 
-@configclass
-class AntSpinEnvCfg(AntRunEnvCfg):
-    """Turn about the world's z as fast as possible."""
-
-    rewards: object = SpinRewardsCfg()
-
-
-@configclass
-class AntSpinTrackEnvCfg(AntRunEnvCfg):
-    """Turn about the world's z at 5 rad/s."""
-
-    rewards: object = SpinTrackRewardsCfg()
-
-
-@configclass
-class AntRunPlayEnvCfg(AntRunEnvCfg):
-    """The same with few envs, to be watched."""
-
-    def __post_init__(self):
-        """Apply Isaac Lab's settings for playback."""
-        super().__post_init__()
-        self.play_mode()
-
-
-@configclass
-class AntSpinPlayEnvCfg(AntSpinEnvCfg):
-    """The same with few envs, to be watched."""
-
-    def __post_init__(self):
-        """Apply Isaac Lab's settings for playback."""
-        super().__post_init__()
-        self.play_mode()
-
-
-@configclass
-class AntSpinTrackPlayEnvCfg(AntSpinTrackEnvCfg):
-    """The same with few envs, to be watched."""
-
-    def __post_init__(self):
-        """Apply Isaac Lab's settings for playback."""
-        super().__post_init__()
-        self.play_mode()
+        Args:
+            robot: Its configuration.
+            max_torque: Torque of a full action on a joint [N m].
+            min_height: Height of the root [m] below which the robot counts as fallen.
+            drop: Lowest and highest start above the initial position of the configuration [m]. High enough for the feet
+                to be clear of the ground in every start: the solver would throw the robot up.
+        """
+        self.scene.robot = replace(robot, prim_path="{ENV_REGEX_NS}/Robot")
+        self.actions.torque = joint_efforts(max_torque)
+        self.terminations.fallen.params["minimum"] = min_height
+        self.events.reset_root.params["pose_range"]["z"] = drop  # pyright: ignore[reportIndexIssue]

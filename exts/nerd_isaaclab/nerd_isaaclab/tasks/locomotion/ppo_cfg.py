@@ -1,20 +1,19 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""PPO of RSL-RL for the Ant: the published network (128, 64, 32) and few envs, so that two CPU cores can train it."""
+"""PPO of RSL-RL for locomotion: the published network (128, 64, 32) and few envs; two CPU cores can train it."""
 
 from isaaclab.utils import configclass
 from isaaclab_rl.rsl_rl import RslRlMLPModelCfg, RslRlOnPolicyRunnerCfg, RslRlPpoAlgorithmCfg
 
 
 @configclass
-class AntRunPPORunnerCfg(RslRlOnPolicyRunnerCfg):
-    """Agent of the running Ant; the other two only differ in the name of their logs."""
+class LocomotionPPORunnerCfg(RslRlOnPolicyRunnerCfg):
+    """Agent of all tasks of the family."""
 
     num_steps_per_env = 32
     max_iterations = 250
     save_interval = 50
-    experiment_name = "nerd_ant_run"
     clip_actions = 1.0
     actor = RslRlMLPModelCfg(
         hidden_dims=[128, 64, 32],
@@ -37,17 +36,3 @@ class AntRunPPORunnerCfg(RslRlOnPolicyRunnerCfg):
         desired_kl=0.01,
         max_grad_norm=1.0,
     )
-
-
-@configclass
-class AntSpinPPORunnerCfg(AntRunPPORunnerCfg):
-    """Agent of the spinning Ant."""
-
-    experiment_name = "nerd_ant_spin"
-
-
-@configclass
-class AntSpinTrackPPORunnerCfg(AntRunPPORunnerCfg):
-    """Agent of the Ant that spins at a given rate."""
-
-    experiment_name = "nerd_ant_spin_track"

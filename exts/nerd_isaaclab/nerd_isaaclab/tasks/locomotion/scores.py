@@ -1,7 +1,7 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Scores of the Ant tasks."""
+"""Scores of running and spinning."""
 
 from ... import mdp
 from ..scores import Score

@@ -8,13 +8,12 @@ from isaaclab_rl.rsl_rl import RslRlMLPModelCfg, RslRlOnPolicyRunnerCfg, RslRlPp
 
 
 @configclass
-class CartpolePPORunnerCfg(RslRlOnPolicyRunnerCfg):
+class SwingUpPPORunnerCfg(RslRlOnPolicyRunnerCfg):
     """Two layers of 64, as published."""
 
     num_steps_per_env = 32
     max_iterations = 200
     save_interval = 50
-    experiment_name = "nerd_cartpole"
     clip_actions = 1.0
     actor = RslRlMLPModelCfg(
         hidden_dims=[64, 64],

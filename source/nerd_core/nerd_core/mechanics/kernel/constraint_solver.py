@@ -1,430 +1,373 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""The solver of contacts, stops and drives of one environment, for one thread: :mod:`nerd_core.contact_solver` and its
-rules, without what comes to nothing. A slot or stop that is neither near nor loaded costs a comparison.
+"""The solver of contacts, stops and drives of one environment, for one thread:
+:mod:`nerd_core.mechanics.constraint_solver` and its rules, without what comes to nothing. A slot or stop that is
+neither near nor loaded costs a comparison.
 
-Rows of constraints are joints in the order of the solver, then three for each slot that is near: its normal and the two
-directions of friction.
+Rows of constraints are joints in the order of the solver, then three for each contact: its normal and the two
+directions of friction. Each row of the Jacobian is kept in whitened units: with ``W`` for the inverse factor of the
+mass matrix (:func:`~nerd_core.mechanics.kernel.multibody.factorise_mass_matrix`) it is ``J W``, so that the Delassus
+matrix is the product of two such rows, and an impulse on a row changes all velocities by that row. The sum of all
+impulses is one whitened vector.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import warp as wp
 
-from ..contact_rules import SEEN, STRONGEST, TRAITS
-from ..contact_solver import FAR, NEAR, SLIDES
-from ..impulses import TINY
-from .bodies import Body, Link, combined, load_of_force
-
-AnswersOfRules = wp.types.vector(length=8, dtype=wp.float32)
-"""Answers of the rules, two of them unused: eight fit a register."""
-
-WEAKEST = math.exp(-STRONGEST)
-"""Less than any factor of the rules."""
+from ..constants import CONTACT_COUNT_UNIT, EPSILON, MIN_FACTOR, TRAIT_CENTRE, UNREACHABLE, Constant, Factor
+from .contact_constraints import find_contacts, friction_axes, slot_centre
+from .multibody import generalised_force, weighted_sum
+from .rules import Factors, rule_factors
 
 
 @wp.struct
-class Joint:
+class JointParameters:
     """What stays the same of a joint."""
 
     place: int
     """Place in a state."""
     velocity: int
     """Number of the velocity."""
-    stopped: int
+    has_stop: int
     """Whether there is a stop."""
     lower: float
-    """Stops [rad or m], very far away where there is none."""
+    """Lower stop [rad or m], very far away where there is none."""
     upper: float
+    """Upper stop [rad or m], very far away where there is none."""
     damping: float
-    """Damping of the drive, zero without one."""
-    usual: float
-    """How easily the joint gives way in the middle of its range."""
+    """Damping of the drive [N m s/rad or N s/m], zero without one."""
+    typical_delassus: float
+    """Delassus diagonal in the middle of the joint's range."""
 
 
 @wp.struct
-class Slot:
-    """What stays the same of a slot."""
-
-    place: int
-    """Place among the contacts."""
-    body: int
-    """Number of the body that carries it."""
-    point: wp.vec3
-    """Its centre, in the frame of the body [m]."""
-    radius: float
-    """Its radius [m]."""
-
-
-@wp.struct
-class Solver:
-    """Numbers of the solver, see :class:`~nerd_core.contact_solver.ContactSolverCfg`."""
+class SolverParameters:
+    """Numbers of the solver, see :class:`~nerd_core.mechanics.config.MechanicsCfg`."""
 
     dt: float
     """Physics step [s]."""
     substeps: int
-    softer: float
+    """Substeps in it."""
+    softening: float
+    """One and the compliance."""
     reach: float
+    """Gap below which a slot is looked at [m]."""
     reach_by_radius: float
-    usual: float
-    """How easily slots give way, in the mean."""
+    """More of it, as a share of the slot's radius."""
+    typical_delassus: float
+    """Delassus diagonal of contacts, in the mean."""
     hidden: int
-    """Features of the rules; 0 without rules."""
+    """Hidden features of the rules; 0 without rules."""
 
 
 @wp.struct
-class Ground:
-    """The ground below a slot, a plane for the time of a control step."""
-
-    height: float
-    """Where the slot's centre touches it, along the normal, from where the root began [m]."""
-    normal: wp.vec3
-    """Normal, environment axes; zero where there is no ground."""
-    gap: float
-    """How far away it is at the beginning of a physics step [m]."""
-    ahead: float
-    """The same, or at the end of the step with the velocity of the beginning if that is nearer [m]."""
-
-
-@wp.struct
-class Row:
+class ConstraintRow:
     """A constraint."""
 
     gap: float
     """Gap of a slot or stop at the beginning [m or rad]."""
     sign: float
     """One, or minus one for a joint that looks at its upper stop."""
-    base: float
-    """Speed without the impulses of this physics step."""
+    free_velocity: float
+    """Velocity without the impulses of this physics step."""
     gain: float
-    """What forces add to it in a substep."""
-    speed: float
-    """Speed at the end of the last substep, or the beginning of this one."""
-    ease: float
-    """Change of the speed per impulse."""
-    load: float
-    """The impulse: of a stop, of a normal or of friction; not of a drive."""
-    way: float
-    """How far it has come."""
+    """What applied forces add to it in a substep."""
+    velocity: float
+    """Velocity at the end of the last substep, or the beginning of this one."""
+    delassus: float
+    """Change of the velocity per impulse: the diagonal of the Delassus matrix."""
+    impulse: float
+    """Accumulated impulse: of a stop, of a normal or of friction; not of a drive."""
+    displacement: float
+    """How far it has come [m or rad]."""
 
 
 @wp.func
-def centre_of(slots: wp.array[Slot], slot: int, bodies: wp.array[Body]):
-    """Where the centre of a slot is."""
-    body = slots[slot].body
-    return bodies[body].turn * slots[slot].point + bodies[body].shift
-
-
-@wp.func
-def near_slots(
-    slots: wp.array[Slot],
-    solver: Solver,
-    bodies: wp.array[Body],
-    turn: wp.mat33,
-    shift: wp.vec3,
-    grounds: wp.array[Ground],
-    near: wp.array[int],
-):
-    """Lists the slots that the solver looks at; ``turn`` and ``shift`` say where the root is, from where it began.
-
-    Returns:
-        How many there are, and how many of all slots touch.
-    """
-    crowd, found = int(0), int(0)
-    for i in range(slots.shape[0]):
-        body = slots[i].body
-        normal = wp.transpose(turn) * grounds[i].normal
-        place = centre_of(slots, i, bodies)
-        gap = wp.dot(place, normal) - (grounds[i].height - wp.dot(grounds[i].normal, shift))
-        moving = bodies[body].moving + wp.cross(bodies[body].spin, place - bodies[body].centre)
-        ahead = wp.min(gap, gap + solver.dt * wp.dot(moving, normal))
-        grounds[i].gap = gap
-        grounds[i].ahead = ahead
-        if ahead < NEAR:
-            crowd = crowd + 1
-    for i in range(slots.shape[0]):
-        if grounds[i].gap < solver.reach + solver.reach_by_radius * slots[i].radius:
-            nearer = int(0)
-            for other in range(slots.shape[0]):
-                if grounds[other].ahead < grounds[i].ahead:
-                    nearer = nearer + 1
-            if nearer < near.shape[0] and found < near.shape[0]:
-                near[found] = i
-                found = found + 1
-    return found, crowd
-
-
-@wp.func
-def across_normal(normal: wp.vec3, moving: wp.vec3, turn: wp.mat33):
-    """Two directions across a normal: along the motion, or else one that hangs on the environment, and the next."""
-    ahead = wp.vec3(turn[0, 0], turn[0, 1], turn[0, 2])
-    up = wp.vec3(turn[2, 0], turn[2, 1], turn[2, 2])
-    along = wp.dot(normal, ahead)
-    second = wp.cross(ahead, normal)
-    if along * along > 0.5:
-        second = wp.cross(up, normal)
-    slip = moving - normal * wp.dot(normal, moving)
-    if wp.dot(slip, slip) > SLIDES:
-        second = slip
-    second = second / wp.sqrt(wp.dot(second, second) + TINY)
-    return second, wp.cross(normal, second)
-
-
-@wp.func
-def before_stop(joint: Joint, pos: float, sign: float):
+def stop_gap(joint: JointParameters, pos: float, sign: float):
     """How far a joint is before the stop that it looks at."""
     if sign < 0.0:
-        return wp.min(joint.upper - pos, FAR)
-    return wp.min(pos - joint.lower, FAR)
+        return wp.min(joint.upper - pos, UNREACHABLE)
+    return wp.min(pos - joint.lower, UNREACHABLE)
 
 
 @wp.func
-def begin_row(i: int, direction: Any, speed: float, gain: float, rows: wp.array[Row], white: wp.array[Any]):
-    """Begins a row with its direction in the units of ``white``, its speed, and what forces add in a substep."""
-    white[i] = direction
-    rows[i].base = speed
-    rows[i].speed = speed
+def begin_row(
+    i: int, whitened: Any, velocity: float, gain: float, rows: wp.array[ConstraintRow], whitened_rows: wp.array[Any]
+):
+    """Begins a row with its Jacobian in whitened units, its velocity, and what applied forces add in a substep."""
+    whitened_rows[i] = whitened
+    rows[i].free_velocity = velocity
+    rows[i].velocity = velocity
     rows[i].gain = gain
-    rows[i].ease = wp.max(wp.dot(direction, direction), TINY)
-    rows[i].load = 0.0
-    rows[i].way = 0.0
+    rows[i].delassus = wp.max(wp.dot(whitened, whitened), EPSILON)
+    rows[i].impulse = 0.0
+    rows[i].displacement = 0.0
+
+
+@wp.func
+def begin_contact(
+    robot: Any, weights: Any, work: Any, number: int, velocity: Any, gain: Any, root_rotation: wp.mat33, zeros: Any
+):
+    """Begins the three rows of a contact; arguments as of :func:`begin_rows`."""
+    slots = robot.slots
+    constants = weights.constants
+    bodies = work.bodies
+    rows = work.rows
+    whitened_rows = work.whitened_rows
+    inverse_factor = work.inverse_factor
+    slot = int(work.contacts[number])
+    body = int(slots[slot].body)
+    i = robot.joints.shape[0] + 3 * number
+    normal = wp.transpose(root_rotation) * work.grounds[slot].normal
+    point = slot_centre(slots, slot, bodies) - slots[slot].radius * normal
+    linear_bias = robot.solver.dt * bodies[body].linear_bias
+    angular_bias = robot.solver.dt * wp.cross(bodies[body].angular_bias, point - bodies[body].centre_of_mass)
+    bias = constants[Constant.LINEAR_BIAS_SHARE] * linear_bias + constants[Constant.ANGULAR_BIAS_SHARE] * angular_bias
+    first, second = friction_axes(normal, bodies[body].linear_velocity + linear_bias, root_rotation)
+    rows[i].gap = work.grounds[slot].gap
+    for axis in range(3):
+        direction = normal
+        if axis == 1:
+            direction = first
+        elif axis == 2:
+            direction = second
+        # The generalised force of a unit force along the row is the row of the Jacobian.
+        jacobian = generalised_force(
+            robot.tree, robot.floating, bodies, body, direction, wp.cross(point, direction), zeros
+        )
+        speed = wp.dot(jacobian, velocity) + wp.dot(bias, direction)
+        whitened = weighted_sum(inverse_factor, jacobian, zeros)
+        begin_row(i + axis, whitened, speed, wp.dot(jacobian, gain), rows, whitened_rows)
 
 
 @wp.func
 def begin_rows(
-    links: wp.array[Link],
-    joints: wp.array[Joint],
-    slots: wp.array[Slot],
-    solver: Solver,
-    floating: int,
-    constants: wp.array[float],
+    robot: Any,
+    weights: Any,
+    work: Any,
     velocity: Any,
-    ramp: Any,
-    turn: wp.mat33,
-    shift: wp.vec3,
-    joint_pos: wp.array[float],
-    bodies: wp.array[Body],
-    grounds: wp.array[Ground],
-    near: wp.array[int],
-    inverse: wp.array[Any],
-    rows: wp.array[Row],
-    white: wp.array[Any],
+    gain: Any,
+    root_rotation: wp.mat33,
+    root_displacement: wp.vec3,
     zeros: Any,
 ):
-    """Begins the rows of all joints and of the slots that are near.
+    """Begins the rows of all joints and contacts.
 
     Args:
-        velocity: Velocities of the robot at the beginning; ``ramp`` is what forces add to them in a substep.
-        turn: Where the root is, with ``shift``, from where it began.
-        inverse: What :func:`~nerd_core.fused.bodies.factorise` said of the mass matrix.
+        robot: Tables of the robot.
+        weights: Constants and rules.
+        work: Memory of the environment.
+        velocity: Generalised velocities at the beginning.
+        gain: What applied forces add to them in a substep.
+        root_rotation: Where the root is, with ``root_displacement``, from where it began.
+        zeros: A generalised vector of zeros.
 
     Returns:
-        How many slots are near, and how many of all touch.
+        How many contacts there are, and how many of all slots are near the ground.
     """
+    joints = robot.joints
+    rows = work.rows
+    whitened_rows = work.whitened_rows
+    inverse_factor = work.inverse_factor
     count = joints.shape[0]
     for i in range(count):
         own = joints[i].velocity
-        pos = joint_pos[joints[i].place]
+        pos = work.joint_pos[joints[i].place]
         sign = float(1.0)
         if joints[i].upper - pos < pos - joints[i].lower:
             sign = -1.0
         rows[i].sign = sign
-        rows[i].gap = before_stop(joints[i], pos, sign)
-        begin_row(i, sign * inverse[own], sign * velocity[own], sign * ramp[own], rows, white)
-    touching, crowd = near_slots(slots, solver, bodies, turn, shift, grounds, near)
-    for number in range(touching):
-        slot = int(near[number])
-        body = int(slots[slot].body)
-        i = count + 3 * number
-        normal = wp.transpose(turn) * grounds[slot].normal
-        point = centre_of(slots, slot, bodies) - slots[slot].radius * normal
-        pull = solver.dt * bodies[body].pull
-        bend = solver.dt * wp.cross(bodies[body].bend, point - bodies[body].centre)
-        drift = constants[5] * pull + constants[6] * bend
-        along, across = across_normal(normal, bodies[body].moving + pull, turn)
-        rows[i].gap = grounds[slot].gap
-        for axis in range(3):
-            direction = normal
-            if axis == 1:
-                direction = along
-            elif axis == 2:
-                direction = across
-            # What a unit force does to the robot's velocities is what these do to the speed along it.
-            table = load_of_force(links, floating, bodies, body, direction, wp.cross(point, direction), zeros)
-            speed = wp.dot(table, velocity) + wp.dot(drift, direction)
-            begin_row(i + axis, combined(inverse, table, zeros), speed, wp.dot(table, ramp), rows, white)
-    return touching, crowd
+        rows[i].gap = stop_gap(joints[i], pos, sign)
+        begin_row(i, sign * inverse_factor[own], sign * velocity[own], sign * gain[own], rows, whitened_rows)
+    found, near = find_contacts(robot, work, root_rotation, root_displacement)
+    for number in range(found):
+        begin_contact(robot, weights, work, number, velocity, gain, root_rotation, zeros)
+    return found, near
 
 
 @wp.func
-def bent(
-    solver: Solver,
-    scales: wp.array[float],
-    inner: wp.array2d[Any],
-    outer: wp.array2d[AnswersOfRules],
-    substep: int,
-    seen: wp.vec4,
-    across: wp.vec3,
-    traits: wp.vec4,
-):
-    """What the rules say of one constraint, see :class:`~nerd_core.contact_rules.Rules`."""
-    count = scales.shape[0]
-    hidden = inner[substep, SEEN * count + TRAITS]
-    for number in range(count):
-        square = scales[number] * scales[number]
-        for i in range(4):
-            value = seen[i] / wp.sqrt(seen[i] * seen[i] + square)
-            hidden = hidden + value * inner[substep, SEEN * number + i]
-        if across[0] != 0.0:
-            for i in range(3):
-                value = across[i] / wp.sqrt(across[i] * across[i] + square)
-                hidden = hidden + value * inner[substep, SEEN * number + 4 + i]
-    for i in range(TRAITS):
-        hidden = hidden + traits[i] * inner[substep, SEEN * count + i]
-    answers = outer[substep, solver.hidden]
-    for i in range(solver.hidden):
-        answers = answers + wp.max(hidden[i], 0.0) * outer[substep, i]
-    for i in range(6):
-        value = answers[i] / (1.0 + wp.abs(answers[i]) / STRONGEST)
-        if i < 2:
-            answers[i] = 2.0 / (1.0 + wp.exp(-value))
-        else:
-            answers[i] = wp.exp(value)
-    return answers
+def rate_factor(factors: Factors, initial_gap: float):
+    """Factor of the rate at which a gap may be closed, or a penetration is taken back."""
+    factor = factors[Factor.PENETRATION_RATE]
+    if initial_gap > 0.0:
+        factor = factors[Factor.OPEN_GAP_RATE]
+    return factor
 
 
 @wp.func
-def mended(
-    joints: wp.array[Joint],
-    touching: int,
-    crowd: int,
-    solver: Solver,
-    constants: wp.array[float],
-    scales: wp.array[float],
-    inner: wp.array2d[Any],
-    outer: wp.array2d[AnswersOfRules],
-    joint_pos: wp.array[float],
-    rows: wp.array[Row],
-    white: wp.array[Any],
-    zeros: Any,
-):
-    """Mends one constraint after the other in each substep, and moves the joints.
+def contact_factors(robot: Any, weights: Any, work: Any, substep: int, i: int, gap: float, near: float):
+    """Factors of the rules for the contact whose normal is row ``i``."""
+    rows = work.rows
+    per_dt = 1.0 / robot.solver.dt
+    typical = robot.solver.typical_delassus
+    normal, x, y = rows[i], rows[i + 1], rows[i + 2]
+    slip, friction = wp.vec2(x.velocity, y.velocity), wp.vec2(x.impulse * x.delassus, y.impulse * y.delassus)
+    slip_speed = wp.sqrt(wp.dot(slip, slip) + EPSILON)
+    of_friction = wp.vec3(
+        slip_speed, wp.sqrt(wp.dot(friction, friction) + EPSILON), wp.dot(friction, slip) / slip_speed
+    )
+    of_normal = wp.vec4(gap * per_dt, normal.gap * per_dt, normal.velocity, normal.impulse * normal.delassus)
+    tangent = 0.5 * (x.delassus + y.delassus)
+    traits = wp.vec4(
+        normal.delassus / (normal.delassus + typical) - TRAIT_CENTRE,
+        tangent / (tangent + typical) - TRAIT_CENTRE,
+        near,
+        -TRAIT_CENTRE,
+    )
+    return rule_factors(weights, robot.solver.hidden, substep, of_normal, of_friction, traits)
+
+
+@wp.func
+def solve_joint(robot: Any, weights: Any, work: Any, substep: int, i: int, solved: Any):
+    """Lets the drive of a joint brake it, and its stop hold it.
 
     Returns:
-        Impulses at the end, and their sum over the substeps times their length, in the units of ``white``.
+        The change of the joint's impulse, of the drive and of the stop together.
     """
-    push, stop_push, fastest = constants[0], constants[1], constants[2]
-    home, friction = constants[3], constants[4]
-    step, by_dt = solver.dt / float(solver.substeps), 1.0 / solver.dt
-    count = joints.shape[0]
+    rows = work.rows
+    constants = weights.constants
+    joint = robot.joints[i]
+    substep_dt, per_dt = robot.solver.dt / float(robot.solver.substeps), 1.0 / robot.solver.dt
+    fastest = constants[Constant.MAX_CORRECTION_SPEED]
     least = float(1.0)
-    if solver.hidden > 0:
-        least = WEAKEST
-    crowded = 0.25 * float(crowd) - 0.5
-    given = zeros
+    if robot.solver.hidden > 0:
+        least = MIN_FACTOR
+    delassus = rows[i].delassus
+    impulse = rows[i].impulse
+    velocity = rows[i].free_velocity + wp.dot(work.whitened_rows[i], solved)
+    change = float(0.0)
+    if joint.damping > 0.0:
+        damping = joint.damping * substep_dt
+        change = -damping / (1.0 + damping * delassus) * velocity
+        velocity = velocity + delassus * change
+    initial_gap = rows[i].gap
+    if joint.has_stop == 1 and initial_gap < UNREACHABLE:
+        gap = stop_gap(joint, work.joint_pos[joint.place], rows[i].sign)
+        rate = 1.0 / substep_dt
+        if initial_gap <= 0.0:
+            rate = constants[Constant.STOP_BAUMGARTE] / substep_dt
+        correction = wp.max(rate * gap, -fastest)
+        if gap <= 0.0 or impulse > 0.0 or velocity + least * correction < 0.0:
+            relaxation = float(1.0)
+            if robot.solver.hidden > 0:
+                features = wp.vec4(gap * per_dt, initial_gap * per_dt, rows[i].velocity, impulse * delassus)
+                share = delassus / (delassus + joint.typical_delassus)
+                traits = wp.vec4(share - TRAIT_CENTRE, -TRAIT_CENTRE, 0.0, 1.0 - TRAIT_CENTRE)
+                factors = rule_factors(weights, robot.solver.hidden, substep, features, wp.vec3(), traits)
+                relaxation = factors[Factor.NORMAL_RELAXATION]
+                of_rate = rate_factor(factors, initial_gap)
+                correction = wp.max(rate * of_rate * gap, -fastest)
+            new = wp.max(impulse - relaxation / (robot.solver.softening * delassus) * (velocity + correction), 0.0)
+            change = change + (new - impulse)
+            rows[i].impulse = new
+    return change
+
+
+@wp.func
+def solve_contact(robot: Any, weights: Any, work: Any, substep: int, contact: int, near: float, solved: Any):
+    """Solves the normal and then the friction of a contact.
+
+    Returns:
+        All impulses, in whitened units.
+    """
+    rows = work.rows
+    whitened_rows = work.whitened_rows
+    constants = weights.constants
+    substep_dt = robot.solver.dt / float(robot.solver.substeps)
+    fastest = constants[Constant.MAX_CORRECTION_SPEED]
+    least = float(1.0)
+    if robot.solver.hidden > 0:
+        least = MIN_FACTOR
+    i = robot.joints.shape[0] + 3 * contact
+    initial_gap = rows[i].gap
+    delassus = rows[i].delassus
+    impulse = rows[i].impulse
+    a = rows[i + 1].impulse
+    b = rows[i + 2].impulse
+    gap = initial_gap + rows[i].displacement
+    rate = 1.0 / substep_dt
+    if initial_gap <= 0.0:
+        rate = constants[Constant.CONTACT_BAUMGARTE] / substep_dt
+    correction = wp.max(rate * gap, -fastest)
+    velocity = rows[i].free_velocity + wp.dot(whitened_rows[i], solved)
+    if gap <= 0.0 or impulse > 0.0 or velocity + least * correction < 0.0:
+        x, y = rows[i + 1], rows[i + 2]
+        factors = Factors(1.0)
+        if robot.solver.hidden > 0:
+            factors = contact_factors(robot, weights, work, substep, i, gap, near)
+            of_rate = rate_factor(factors, initial_gap)
+            correction = wp.max(rate * of_rate * gap, -fastest)
+        relaxation = factors[Factor.NORMAL_RELAXATION]
+        new = wp.max(impulse - relaxation / (robot.solver.softening * delassus) * (velocity + correction), 0.0)
+        solved = solved + (new - impulse) * whitened_rows[i]
+        impulse = new
+        rows[i].impulse = new
+        if new > 0.0:
+            return_rate = constants[Constant.FRICTION_RETURN] / substep_dt * factors[Factor.FRICTION_RETURN]
+            relaxation = factors[Factor.FRICTION_RELAXATION] / robot.solver.softening
+            x_velocity = x.free_velocity + wp.dot(whitened_rows[i + 1], solved) + return_rate * x.displacement
+            y_velocity = y.free_velocity + wp.dot(whitened_rows[i + 2], solved) + return_rate * y.displacement
+            a = a - relaxation / x.delassus * x_velocity
+            b = b - relaxation / y.delassus * y_velocity
+            largest = constants[Constant.FRICTION_COEFFICIENT] * factors[Factor.FRICTION_COEFFICIENT] * new
+            share = wp.min(largest / wp.sqrt(a * a + b * b + EPSILON), 1.0)
+            a = a * share
+            b = b * share
+    if impulse == 0.0:
+        a = 0.0
+        b = 0.0
+    if a != rows[i + 1].impulse or b != rows[i + 2].impulse:
+        first, second = a - rows[i + 1].impulse, b - rows[i + 2].impulse
+        solved = solved + first * whitened_rows[i + 1] + second * whitened_rows[i + 2]
+        rows[i + 1].impulse = a
+        rows[i + 2].impulse = b
+    return solved
+
+
+@wp.func
+def solve_constraints(robot: Any, weights: Any, work: Any, contacts: int, near: int, zeros: Any):
+    """Solves one constraint after the other in each substep, and moves the joints.
+
+    Args:
+        robot: Tables of the robot.
+        weights: Constants and rules.
+        work: Memory of the environment, with the rows that :func:`begin_rows` has begun.
+        contacts: How many contacts there are.
+        near: How many of all slots are near the ground.
+        zeros: A generalised vector of zeros.
+
+    Returns:
+        Impulses at the end, and their sum over the substeps times their length, in whitened units.
+    """
+    joints = robot.joints
+    rows = work.rows
+    whitened_rows = work.whitened_rows
+    joint_pos = work.joint_pos
+    substep_dt = robot.solver.dt / float(robot.solver.substeps)
+    count = joints.shape[0]
+    near_trait = CONTACT_COUNT_UNIT * float(near) - TRAIT_CENTRE
+    solved = zeros
     moved = zeros
-    for substep in range(solver.substeps):
-        for i in range(count + 3 * touching):
-            rows[i].base = rows[i].base + rows[i].gain
-            rows[i].speed = rows[i].speed + rows[i].gain
-
+    for substep in range(robot.solver.substeps):
+        for i in range(count + 3 * contacts):
+            rows[i].free_velocity = rows[i].free_velocity + rows[i].gain
+            rows[i].velocity = rows[i].velocity + rows[i].gain
         for i in range(count):
-            joint = joints[i]
-            ease = rows[i].ease
-            load = rows[i].load
-            speed = rows[i].base + wp.dot(white[i], given)
-            change = float(0.0)
-            if joint.damping > 0.0:
-                brake = joint.damping * step
-                change = -brake / (1.0 + brake * ease) * speed
-                speed = speed + ease * change
-            gap = rows[i].gap
-            if joint.stopped == 1 and gap < FAR:
-                now = before_stop(joint, joint_pos[joint.place], rows[i].sign)
-                stiff = 1.0 / step
-                if gap <= 0.0:
-                    stiff = stop_push / step
-                target = wp.max(stiff * now, -fastest)
-                if now <= 0.0 or load > 0.0 or speed + least * target < 0.0:
-                    pull = float(1.0)
-                    if solver.hidden > 0:
-                        seen = wp.vec4(now * by_dt, gap * by_dt, rows[i].speed, load * ease)
-                        traits = wp.vec4(ease / (ease + joint.usual) - 0.5, -0.5, 0.0, 0.5)
-                        answers = bent(solver, scales, inner, outer, substep, seen, wp.vec3(), traits)
-                        pull = answers[0]
-                        firm = answers[3]
-                        if gap > 0.0:
-                            firm = answers[2]
-                        target = wp.max(stiff * firm * now, -fastest)
-                    new = wp.max(load - pull / (solver.softer * ease) * (speed + target), 0.0)
-                    change = change + (new - load)
-                    rows[i].load = new
+            change = solve_joint(robot, weights, work, substep, i, solved)
             if change != 0.0:
-                given = given + change * white[i]
-
-        for slot in range(touching):
-            i = count + 3 * slot
-            gap = rows[i].gap
-            ease = rows[i].ease
-            load = rows[i].load
-            a = rows[i + 1].load
-            b = rows[i + 2].load
-            now = gap + rows[i].way
-            stiff = 1.0 / step
-            if gap <= 0.0:
-                stiff = push / step
-            target = wp.max(stiff * now, -fastest)
-            speed = rows[i].base + wp.dot(white[i], given)
-            if now <= 0.0 or load > 0.0 or speed + least * target < 0.0:
-                x, y = rows[i + 1], rows[i + 2]
-                answers = AnswersOfRules(1.0)
-                if solver.hidden > 0:
-                    slip, grip = wp.vec2(x.speed, y.speed), wp.vec2(x.load * x.ease, y.load * y.ease)
-                    slipping = wp.sqrt(wp.dot(slip, slip) + TINY)
-                    across = wp.vec3(slipping, wp.sqrt(wp.dot(grip, grip) + TINY), wp.dot(grip, slip) / slipping)
-                    seen = wp.vec4(now * by_dt, gap * by_dt, rows[i].speed, load * ease)
-                    slips = 0.5 * (x.ease + y.ease)
-                    traits = wp.vec4(
-                        ease / (ease + solver.usual) - 0.5, slips / (slips + solver.usual) - 0.5, crowded, -0.5
-                    )
-                    answers = bent(solver, scales, inner, outer, substep, seen, across, traits)
-                    firm = answers[3]
-                    if gap > 0.0:
-                        firm = answers[2]
-                    target = wp.max(stiff * firm * now, -fastest)
-                new = wp.max(load - answers[0] / (solver.softer * ease) * (speed + target), 0.0)
-                given = given + (new - load) * white[i]
-                load = new
-                rows[i].load = new
-                if new > 0.0:
-                    back = home / step * answers[4]
-                    hold = answers[1] / solver.softer
-                    x_speed = x.base + wp.dot(white[i + 1], given) + back * x.way
-                    y_speed = y.base + wp.dot(white[i + 2], given) + back * y.way
-                    a = a - hold / x.ease * x_speed
-                    b = b - hold / y.ease * y_speed
-                    cone = friction * answers[5] * new
-                    share = wp.min(cone / wp.sqrt(a * a + b * b + TINY), 1.0)
-                    a = a * share
-                    b = b * share
-            if load == 0.0:
-                a = 0.0
-                b = 0.0
-            if a != rows[i + 1].load or b != rows[i + 2].load:
-                given = given + (a - rows[i + 1].load) * white[i + 1] + (b - rows[i + 2].load) * white[i + 2]
-                rows[i + 1].load = a
-                rows[i + 2].load = b
-
-        for i in range(count + 3 * touching):
-            speed = rows[i].base + wp.dot(white[i], given)
-            rows[i].speed = speed
-            rows[i].way = rows[i].way + step * speed
+                solved = solved + change * whitened_rows[i]
+        for contact in range(contacts):
+            solved = solve_contact(robot, weights, work, substep, contact, near_trait, solved)
+        for i in range(count + 3 * contacts):
+            velocity = rows[i].free_velocity + wp.dot(whitened_rows[i], solved)
+            rows[i].velocity = velocity
+            rows[i].displacement = rows[i].displacement + substep_dt * velocity
         for i in range(count):
             place = joints[i].place
-            joint_pos[place] = joint_pos[place] + step * (rows[i].sign * rows[i].speed)
-        moved = moved + given
-    return given, step * moved
+            joint_pos[place] = joint_pos[place] + substep_dt * (rows[i].sign * rows[i].velocity)
+        moved = moved + solved
+    return solved, substep_dt * moved

@@ -1,11 +1,15 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""The rigid bodies of one environment, for one thread: what :mod:`nerd_core.multibody` says of whole batches.
+"""The rigid bodies of one environment, for one thread: what :mod:`nerd_core.mechanics.multibody` computes for batches.
+
+The mass matrix ``H`` is made by the composite-rigid-body algorithm and factorised as ``H = transpose(L) L`` without
+fill-in (Featherstone, *Rigid Body Dynamics Algorithms*, 2008, sections 6.2 and 6.5); the bias force by the recursive
+Newton-Euler algorithm (chapter 5).
 
 Vectors stand in the axes of the root, with its origin at zero; for a fixed base in those of its environment. Velocities
-are numbered root first (linear, then angular), then joints *in the order of the bodies that they carry*, so that a
-joint's number is larger than those of the joints that carry it, and the mass matrix is factorised without fill-in.
+are numbered root first (linear, then angular), then joints *in the order of the bodies that they move*, so that a
+joint's number is larger than those of the joints that support it, as that factorisation needs it.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ import warp as wp
 
 
 @wp.struct
-class Link:
+class BodyParameters:
     """What stays the same of a body; parents come first."""
 
     parent: int
@@ -25,299 +29,315 @@ class Link:
     """Place of the joint in a state; -1 for a body that is fixed to its parent."""
     velocity: int
     """Number of the joint's velocity."""
-    slides: int
+    is_prismatic: int
     """Whether the joint slides."""
-    turn: wp.mat33
-    """Rotation in the parent; with the joint at ``q`` it is ``turn + turn_cos cos(q) + turn_sin sin(q)``."""
-    turn_cos: wp.mat33
-    """See :attr:`turn`."""
-    turn_sin: wp.mat33
-    """See :attr:`turn`."""
-    shift: wp.vec3
-    """Position in the parent [m], ``shift + shift_cos cos(q) + shift_sin sin(q) + slide q``."""
-    shift_cos: wp.vec3
-    """See :attr:`shift`."""
-    shift_sin: wp.vec3
-    """See :attr:`shift`."""
+    rotation: wp.mat33
+    """Rotation in the parent; at the joint position ``q`` it is ``rotation + rotation_cos cos(q) + rotation_sin
+    sin(q)``.
+    """
+    rotation_cos: wp.mat33
+    """See :attr:`rotation`."""
+    rotation_sin: wp.mat33
+    """See :attr:`rotation`."""
+    position: wp.vec3
+    """Position in the parent [m], ``position + position_cos cos(q) + position_sin sin(q) + slide q``."""
+    position_cos: wp.vec3
+    """See :attr:`position`."""
+    position_sin: wp.vec3
+    """See :attr:`position`."""
     slide: wp.vec3
-    """See :attr:`shift`."""
+    """See :attr:`position`."""
     axis: wp.vec3
     """Axis of the joint, in the axes of the body."""
-    origin: wp.vec3
+    anchor: wp.vec3
     """A point on that axis, in the frame of the body [m]."""
     mass: float
     """Mass [kg]."""
-    centre: wp.vec3
+    centre_of_mass: wp.vec3
     """Centre of mass, in the frame of the body [m]."""
     inertia: wp.mat33
     """Inertia about it, in the axes of the body [kg m^2]."""
-    rotor: float
-    """Inertia of the joint's rotor [kg m^2 or kg]."""
+    armature: float
+    """Inertia that is added to the joint, as of a rotor [kg m^2 or kg]."""
 
 
 @wp.struct
-class Body:
-    """Where a body is, how it moves, and what it carries."""
+class BodyState:
+    """Where a body is, how it moves, and what it carries. What it carries is all that hangs from it and the body
+    itself, as one: its composite body. Biases are accelerations at generalised velocities that stay the same.
+    """
 
-    turn: wp.mat33
+    rotation: wp.mat33
     """Rotation."""
-    shift: wp.vec3
+    position: wp.vec3
     """Position [m]."""
     axis: wp.vec3
     """Axis of its joint."""
-    origin: wp.vec3
+    anchor: wp.vec3
     """A point on that axis [m]."""
-    centre: wp.vec3
+    centre_of_mass: wp.vec3
     """Centre of mass [m]."""
     inertia: wp.mat33
-    """Inertia about it."""
-    mass: float
-    """Mass of the body and all that it carries [kg]."""
-    first: wp.vec3
-    """First moment of that mass about the origin [kg m]."""
-    second: wp.mat33
-    """Inertia of that mass about the origin [kg m^2]."""
-    push: wp.vec3
-    """Momentum of that mass per velocity of the joint."""
-    swirl: wp.vec3
-    """Angular momentum of that mass about the origin per velocity of the joint."""
-    pivot: wp.vec3
-    """A point of the body: the origin of the last joint above or at it [m]."""
-    spin: wp.vec3
+    """Inertia about it [kg m^2]."""
+    composite_mass: float
+    """Mass of the composite body [kg]."""
+    first_moment: wp.vec3
+    """First moment of the composite body's mass about the origin [kg m]."""
+    composite_inertia: wp.mat33
+    """Inertia of the composite body about the origin [kg m^2]."""
+    unit_momentum: wp.vec3
+    """Momentum of the composite body per velocity of the joint [kg or kg m]."""
+    unit_angular_momentum: wp.vec3
+    """Angular momentum of the composite body about the origin per velocity of the joint [kg m or kg m^2]."""
+    reference: wp.vec3
+    """A point of the body: the anchor of the last joint above or at it [m]."""
+    angular_velocity: wp.vec3
     """Angular velocity [rad/s]."""
-    moving: wp.vec3
+    linear_velocity: wp.vec3
     """Velocity of the centre of mass [m/s]."""
-    bend: wp.vec3
-    """Change of the angular velocity while the velocities of the robot stay the same [rad/s^2]."""
-    pull: wp.vec3
-    """Acceleration of the centre of mass while they do [m/s^2]."""
+    angular_bias: wp.vec3
+    """Angular bias acceleration [rad/s^2]."""
+    linear_bias: wp.vec3
+    """Bias acceleration of the centre of mass [m/s^2]."""
     force: wp.vec3
-    """Force that this takes for the body and all that it carries [N]."""
+    """Force that these take for the composite body [N]."""
     torque: wp.vec3
-    """Torque about the origin that it takes [N m]."""
+    """Torque about the origin that they take [N m]."""
 
 
 @wp.func
-def moment_of_point(mass: float, place: wp.vec3):
+def point_inertia(mass: float, position: wp.vec3):
     """Inertia of a point about the origin."""
-    return mass * (wp.dot(place, place) * wp.identity(n=3, dtype=float) - wp.outer(place, place))
+    return mass * (wp.dot(position, position) * wp.identity(n=3, dtype=float) - wp.outer(position, position))
 
 
 @wp.func
-def slope(slides: int, axis: wp.vec3, origin: wp.vec3):
-    """Angular velocity, and velocity of what is at the origin, per velocity of a joint."""
-    if slides == 1:
+def motion_subspace(is_prismatic: int, axis: wp.vec3, anchor: wp.vec3):
+    """Angular velocity, and velocity of what is at the origin, per velocity of a joint: its motion subspace
+    (Featherstone, section 3.5).
+    """
+    if is_prismatic == 1:
         return wp.vec3(), axis
-    return axis, wp.cross(origin, axis)
+    return axis, wp.cross(anchor, axis)
 
 
 @wp.func
-def place_bodies(links: wp.array[Link], joint_pos: wp.array[float], bodies: wp.array[Body]):
+def place_bodies(tree: wp.array[BodyParameters], joint_pos: wp.array[float], bodies: wp.array[BodyState]):
     """Sets where bodies, their centres of mass and the axes of their joints are."""
-    for i in range(links.shape[0]):
-        above = links[i].parent
-        joint = links[i].joint
-        turn = links[i].turn
-        shift = links[i].shift
+    for i in range(tree.shape[0]):
+        above = tree[i].parent
+        joint = tree[i].joint
+        rotation = tree[i].rotation
+        position = tree[i].position
         if joint >= 0:
             pos = joint_pos[joint]
             c, s = wp.cos(pos), wp.sin(pos)
-            turn = turn + links[i].turn_cos * c + links[i].turn_sin * s
-            shift = shift + links[i].shift_cos * c + links[i].shift_sin * s + links[i].slide * pos
+            rotation = rotation + tree[i].rotation_cos * c + tree[i].rotation_sin * s
+            position = position + tree[i].position_cos * c + tree[i].position_sin * s + tree[i].slide * pos
         if above >= 0:
-            shift = bodies[above].turn * shift + bodies[above].shift
-            turn = bodies[above].turn * turn
-        bodies[i].turn = turn
-        bodies[i].shift = shift
-        bodies[i].axis = turn * links[i].axis
-        bodies[i].origin = turn * links[i].origin + shift
-        bodies[i].centre = turn * links[i].centre + shift
+            position = bodies[above].rotation * position + bodies[above].position
+            rotation = bodies[above].rotation * rotation
+        bodies[i].rotation = rotation
+        bodies[i].position = position
+        bodies[i].axis = rotation * tree[i].axis
+        bodies[i].anchor = rotation * tree[i].anchor + position
+        bodies[i].centre_of_mass = rotation * tree[i].centre_of_mass + position
 
 
 @wp.func
-def weigh_bodies(links: wp.array[Link], bodies: wp.array[Body]):
-    """Sets inertias, what each body carries, and the momenta that joints make."""
-    count = links.shape[0]
+def compute_inertias(tree: wp.array[BodyParameters], bodies: wp.array[BodyState]):
+    """Sets inertias of bodies and composite bodies, and the momenta that joints make."""
+    count = tree.shape[0]
     for i in range(count):
-        turn = bodies[i].turn
-        mass = links[i].mass
-        centre = bodies[i].centre
-        inertia = turn * links[i].inertia * wp.transpose(turn)
+        rotation = bodies[i].rotation
+        mass = tree[i].mass
+        centre = bodies[i].centre_of_mass
+        inertia = rotation * tree[i].inertia * wp.transpose(rotation)
         bodies[i].inertia = inertia
-        bodies[i].mass = mass
-        bodies[i].first = mass * centre
-        bodies[i].second = inertia + moment_of_point(mass, centre)
+        bodies[i].composite_mass = mass
+        bodies[i].first_moment = mass * centre
+        bodies[i].composite_inertia = inertia + point_inertia(mass, centre)
     for number in range(count):
         i = count - 1 - number
-        above = links[i].parent
-        mass = bodies[i].mass
-        first = bodies[i].first
-        second = bodies[i].second
+        above = tree[i].parent
+        mass = bodies[i].composite_mass
+        first_moment = bodies[i].first_moment
+        inertia = bodies[i].composite_inertia
         if above >= 0:
-            bodies[above].mass = bodies[above].mass + mass
-            bodies[above].first = bodies[above].first + first
-            bodies[above].second = bodies[above].second + second
-        if links[i].joint >= 0:
-            turning, moving = slope(links[i].slides, bodies[i].axis, bodies[i].origin)
-            bodies[i].push = mass * moving + wp.cross(turning, first)
-            bodies[i].swirl = second * turning + wp.cross(first, moving)
+            bodies[above].composite_mass = bodies[above].composite_mass + mass
+            bodies[above].first_moment = bodies[above].first_moment + first_moment
+            bodies[above].composite_inertia = bodies[above].composite_inertia + inertia
+        if tree[i].joint >= 0:
+            angular_axis, linear_axis = motion_subspace(tree[i].is_prismatic, bodies[i].axis, bodies[i].anchor)
+            bodies[i].unit_momentum = mass * linear_axis + wp.cross(angular_axis, first_moment)
+            bodies[i].unit_angular_momentum = inertia * angular_axis + wp.cross(first_moment, linear_axis)
 
 
 @wp.func
-def total_momentum(links: wp.array[Link], bodies: wp.array[Body], velocity: Any):
+def centroidal_momentum(tree: wp.array[BodyParameters], bodies: wp.array[BodyState], velocity: Any):
     """Momentum of a floating robot, and angular momentum about its centre of mass."""
     linear = wp.vec3(velocity[0], velocity[1], velocity[2])
     angular = wp.vec3(velocity[3], velocity[4], velocity[5])
-    mass = bodies[0].mass
-    first = bodies[0].first
-    push = mass * linear + wp.cross(angular, first)
-    swirl = bodies[0].second * angular + wp.cross(first, linear)
-    for i in range(links.shape[0]):
-        if links[i].joint >= 0:
-            push = push + velocity[links[i].velocity] * bodies[i].push
-            swirl = swirl + velocity[links[i].velocity] * bodies[i].swirl
-    return push, swirl - wp.cross(first, push) / mass
+    mass = bodies[0].composite_mass
+    first_moment = bodies[0].first_moment
+    momentum = mass * linear + wp.cross(angular, first_moment)
+    angular_momentum = bodies[0].composite_inertia * angular + wp.cross(first_moment, linear)
+    for i in range(tree.shape[0]):
+        if tree[i].joint >= 0:
+            momentum = momentum + velocity[tree[i].velocity] * bodies[i].unit_momentum
+            angular_momentum = angular_momentum + velocity[tree[i].velocity] * bodies[i].unit_angular_momentum
+    return momentum, angular_momentum - wp.cross(first_moment, momentum) / mass
 
 
 @wp.func
-def move_bodies(links: wp.array[Link], floating: int, velocity: Any, bodies: wp.array[Body]):
-    """Sets how bodies move, from the root outwards."""
-    count = links.shape[0]
+def compute_motion(tree: wp.array[BodyParameters], floating: int, velocity: Any, bodies: wp.array[BodyState]):
+    """Sets how bodies move, from the root outwards; velocities are the generalised ones."""
+    count = tree.shape[0]
     for i in range(count):
-        above = links[i].parent
-        pivot, spin, moving, bend, pull = wp.vec3(), wp.vec3(), wp.vec3(), wp.vec3(), wp.vec3()
+        above = tree[i].parent
+        reference, angular, linear, angular_bias, linear_bias = wp.vec3(), wp.vec3(), wp.vec3(), wp.vec3(), wp.vec3()
         if above >= 0:
-            pivot = bodies[above].pivot
-            spin = bodies[above].spin
-            moving = bodies[above].moving
-            bend = bodies[above].bend
-            pull = bodies[above].pull
+            reference = bodies[above].reference
+            angular = bodies[above].angular_velocity
+            linear = bodies[above].linear_velocity
+            angular_bias = bodies[above].angular_bias
+            linear_bias = bodies[above].linear_bias
         elif floating == 1:
-            moving = wp.vec3(velocity[0], velocity[1], velocity[2])
-            spin = wp.vec3(velocity[3], velocity[4], velocity[5])
-        if links[i].joint >= 0:
-            rate = velocity[links[i].velocity] * bodies[i].axis
-            arm = bodies[i].origin - pivot
-            led = wp.cross(spin, arm)
-            pull = pull + wp.cross(bend, arm) + wp.cross(spin, led)
-            moving = moving + led
-            if links[i].slides == 1:
-                pull = pull + 2.0 * wp.cross(spin, rate)
-                moving = moving + rate
+            linear = wp.vec3(velocity[0], velocity[1], velocity[2])
+            angular = wp.vec3(velocity[3], velocity[4], velocity[5])
+        if tree[i].joint >= 0:
+            joint_rate = velocity[tree[i].velocity] * bodies[i].axis
+            arm = bodies[i].anchor - reference
+            turned = wp.cross(angular, arm)
+            linear_bias = linear_bias + wp.cross(angular_bias, arm) + wp.cross(angular, turned)
+            linear = linear + turned
+            if tree[i].is_prismatic == 1:
+                linear_bias = linear_bias + 2.0 * wp.cross(angular, joint_rate)
+                linear = linear + joint_rate
             else:
-                bend = bend + wp.cross(spin, rate)
-                spin = spin + rate
-            pivot = bodies[i].origin
-        bodies[i].pivot = pivot
-        bodies[i].spin = spin
-        bodies[i].moving = moving
-        bodies[i].bend = bend
-        bodies[i].pull = pull
+                angular_bias = angular_bias + wp.cross(angular, joint_rate)
+                angular = angular + joint_rate
+            reference = bodies[i].anchor
+        bodies[i].reference = reference
+        bodies[i].angular_velocity = angular
+        bodies[i].linear_velocity = linear
+        bodies[i].angular_bias = angular_bias
+        bodies[i].linear_bias = linear_bias
     for i in range(count):
-        arm = bodies[i].centre - bodies[i].pivot
-        led = wp.cross(bodies[i].spin, arm)
-        bodies[i].moving = bodies[i].moving + led
-        bodies[i].pull = bodies[i].pull + wp.cross(bodies[i].bend, arm) + wp.cross(bodies[i].spin, led)
+        arm = bodies[i].centre_of_mass - bodies[i].reference
+        turned = wp.cross(bodies[i].angular_velocity, arm)
+        bodies[i].linear_velocity = bodies[i].linear_velocity + turned
+        bodies[i].linear_bias = (
+            bodies[i].linear_bias + wp.cross(bodies[i].angular_bias, arm) + wp.cross(bodies[i].angular_velocity, turned)
+        )
 
 
 @wp.func
-def load_of_motion(links: wp.array[Link], floating: int, bodies: wp.array[Body], zeros: Any):
-    """Forces that it would take to keep all velocities as they are: Coriolis, centrifugal, gyroscopes."""
-    count = links.shape[0]
+def bias_force(tree: wp.array[BodyParameters], floating: int, bodies: wp.array[BodyState], zeros: Any):
+    """Generalised forces that keep all generalised velocities as they are: Coriolis, centrifugal, gyroscopic."""
+    count = tree.shape[0]
     for i in range(count):
-        force = links[i].mass * bodies[i].pull
-        spin = bodies[i].spin
+        force = tree[i].mass * bodies[i].linear_bias
+        angular = bodies[i].angular_velocity
         inertia = bodies[i].inertia
-        torque = inertia * bodies[i].bend + wp.cross(spin, inertia * spin)
+        torque = inertia * bodies[i].angular_bias + wp.cross(angular, inertia * angular)
         bodies[i].force = force
-        bodies[i].torque = torque + wp.cross(bodies[i].centre, force)
-    load = zeros
+        bodies[i].torque = torque + wp.cross(bodies[i].centre_of_mass, force)
+    generalised = zeros
     for number in range(count):
         i = count - 1 - number
-        above = links[i].parent
+        above = tree[i].parent
         if above >= 0:
             bodies[above].force = bodies[above].force + bodies[i].force
             bodies[above].torque = bodies[above].torque + bodies[i].torque
-        if links[i].joint >= 0:
-            turning, moving = slope(links[i].slides, bodies[i].axis, bodies[i].origin)
-            load[links[i].velocity] = wp.dot(turning, bodies[i].torque) + wp.dot(moving, bodies[i].force)
+        if tree[i].joint >= 0:
+            angular_axis, linear_axis = motion_subspace(tree[i].is_prismatic, bodies[i].axis, bodies[i].anchor)
+            generalised[tree[i].velocity] = wp.dot(angular_axis, bodies[i].torque) + wp.dot(
+                linear_axis, bodies[i].force
+            )
     if floating == 1:
         for i in range(3):
-            load[i] = bodies[0].force[i]
-            load[3 + i] = bodies[0].torque[i]
-    return load
+            generalised[i] = bodies[0].force[i]
+            generalised[3 + i] = bodies[0].torque[i]
+    return generalised
 
 
 @wp.func
-def load_of_gravity(links: wp.array[Link], floating: int, bodies: wp.array[Body], pull: wp.vec3, zeros: Any):
-    """Forces of gravity on all velocities of the robot."""
-    load = zeros
-    for i in range(links.shape[0]):
-        if links[i].joint >= 0:
-            load[links[i].velocity] = wp.dot(bodies[i].push, pull)
+def gravity_force(
+    tree: wp.array[BodyParameters], floating: int, bodies: wp.array[BodyState], gravity: wp.vec3, zeros: Any
+):
+    """Generalised forces of gravity, given in the axes of the root [m/s^2]."""
+    generalised = zeros
+    for i in range(tree.shape[0]):
+        if tree[i].joint >= 0:
+            generalised[tree[i].velocity] = wp.dot(bodies[i].unit_momentum, gravity)
     if floating == 1:
-        turning = wp.cross(bodies[0].first, pull)
+        torque = wp.cross(bodies[0].first_moment, gravity)
         for i in range(3):
-            load[i] = bodies[0].mass * pull[i]
-            load[3 + i] = turning[i]
-    return load
+            generalised[i] = bodies[0].composite_mass * gravity[i]
+            generalised[3 + i] = torque[i]
+    return generalised
 
 
 @wp.func
-def load_of_force(
-    links: wp.array[Link],
+def generalised_force(
+    tree: wp.array[BodyParameters],
     floating: int,
-    bodies: wp.array[Body],
+    bodies: wp.array[BodyState],
     body: int,
     force: wp.vec3,
     torque: wp.vec3,
     zeros: Any,
 ):
-    """Forces on all velocities of the robot by one on a body, given with its torque about the origin."""
-    load = zeros
+    """Generalised forces by a force on a body, given with its torque about the origin."""
+    generalised = zeros
     if floating == 1:
         for i in range(3):
-            load[i] = force[i]
-            load[3 + i] = torque[i]
+            generalised[i] = force[i]
+            generalised[3 + i] = torque[i]
     above = int(body)
     while above >= 0:
-        if links[above].joint >= 0:
-            turning, moving = slope(links[above].slides, bodies[above].axis, bodies[above].origin)
-            load[links[above].velocity] = wp.dot(turning, torque) + wp.dot(moving, force)
-        above = links[above].parent
-    return load
+        if tree[above].joint >= 0:
+            angular_axis, linear_axis = motion_subspace(
+                tree[above].is_prismatic, bodies[above].axis, bodies[above].anchor
+            )
+            generalised[tree[above].velocity] = wp.dot(angular_axis, torque) + wp.dot(linear_axis, force)
+        above = tree[above].parent
+    return generalised
 
 
 @wp.func
-def factorise(
-    links: wp.array[Link],
+def factorise_mass_matrix(
+    tree: wp.array[BodyParameters],
     floating: int,
-    bodies: wp.array[Body],
+    bodies: wp.array[BodyState],
     zeros: Any,
     rows: wp.array[Any],
     columns: wp.array[Any],
 ):
-    """Sets rows and columns of a lower triangular ``W`` such that the inverse of the mass matrix is
+    """Sets rows and columns of the inverse factor ``W``, lower triangular, such that the inverse of the mass matrix is
     ``W transpose(W)``.
     """
-    for i in range(links.shape[0]):
-        if links[i].joint >= 0:
-            own = links[i].velocity
-            row = load_of_force(links, floating, bodies, i, bodies[i].push, bodies[i].swirl, zeros)
-            row[own] = row[own] + links[i].rotor
+    for i in range(tree.shape[0]):
+        if tree[i].joint >= 0:
+            own = tree[i].velocity
+            row = generalised_force(
+                tree, floating, bodies, i, bodies[i].unit_momentum, bodies[i].unit_angular_momentum, zeros
+            )
+            row[own] = row[own] + tree[i].armature
             rows[own] = row
     if floating == 1:
         for i in range(3):
             row = zeros
-            row[i] = bodies[0].mass
+            row[i] = bodies[0].composite_mass
             rows[i] = row
             unit = wp.vec3()
             unit[i] = 1.0
-            across = wp.cross(unit, bodies[0].first)
+            across = wp.cross(unit, bodies[0].first_moment)
             row = zeros
             for j in range(3):
                 row[j] = across[j]
-                row[3 + j] = bodies[0].second[i, j]
+                row[3 + j] = bodies[0].composite_inertia[i, j]
             rows[3 + i] = row
     # The mass matrix is transpose(L) L: what is left of the diagonal of L, leaves of the tree first.
     size = rows.shape[0]
@@ -346,11 +366,14 @@ def factorise(
 
 
 @wp.func
-def combined(vectors: wp.array[Any], shares: Any, zeros: Any):
-    """Sum of vectors, each times its share. With the rows of ``W`` it turns an impulse into units in which a product of
-    two impulses is what one does to the other's speed; with its columns it leads from these units to velocities.
+def weighted_sum(vectors: wp.array[Any], weights: Any, zeros: Any):
+    """Sum of vectors, each times its weight.
+
+    With the rows of the inverse factor ``W`` it is ``transpose(W) x``: a generalised impulse in whitened units, in
+    which the product of two is an entry of the Delassus matrix. With its columns it is ``W x``: from these units to
+    velocities.
     """
     total = zeros
     for k in range(vectors.shape[0]):
-        total = total + shares[k] * vectors[k]
+        total = total + weights[k] * vectors[k]
     return total

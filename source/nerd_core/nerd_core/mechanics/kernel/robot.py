@@ -14,70 +14,76 @@ import torch
 import warp as wp
 from torch import Tensor
 
-from ..contact_rules import Rules
-from ..contact_solver import CONSTANTS, ContactSolver
-from ..contacts import Contacts
-from ..frames import rotation_matrix
-from ..kinematics import local_transform
-from ..spec import IDENTITY_QUAT, RobotSpec
-from .bodies import Link
-from .solver import AnswersOfRules, Joint, Slot, Solver
-from .step import Layout, Sizes, make_kernel
+from ...contact.contacts import Contacts
+from ...robot.frames import rotation_matrix
+from ...robot.kinematics import local_transform
+from ...robot.spec import IDENTITY_QUAT, RobotSpec
+from ..constraint_solver import ConstraintSolver
+from ..rules import Rules
+from .constraint_solver import JointParameters, SolverParameters
+from .contact_constraints import SlotParameters
+from .multibody import BodyParameters
+from .rules import FACTORS_PADDED, Factors
+from .step import Inputs, RobotTables, Sizes, StateLayout, make_kernel
 
 VERY_FAR = 1.0e9
 """A stop where there is none [rad or m]."""
 
-SHARE = 64
+ENVS_A_LAUNCH = 64
 """Environments that a thread of the processor takes at a time."""
 
 
-class FusedRobot:
+class RobotKernel:
     """Steps one robot on one device, without gradients. Weights are read anew in each call."""
 
-    def __init__(self, spec: RobotSpec, solver: ContactSolver, late: float, device: torch.device):
+    def __init__(self, spec: RobotSpec, solver: ConstraintSolver, ramp_mean: float, device: torch.device):
         """Makes the tables and compiles the kernel, which takes seconds, or finds it in Warp's cache.
 
         Args:
             spec: The robot.
             solver: Its solver of contacts, stops and drives.
-            late: Share of a change of velocity that acts in the mean over a physics step.
+            ramp_mean: Share of a change of velocity by applied forces that acts in the mean over a physics step.
             device: Where states live.
         """
         with wp.ScopedLogLevel(wp.LOG_WARNING):
             wp.init()
-        assert list(CONSTANTS) == ["push", "push of a stop", "fastest push", "home", "friction", "carried", "turned"]
         self._solver, self._device = solver, wp.device_from_torch(device)
-        root = 6 if spec.floating_base else 0
-        carried = [spec.joint_names.index(body.joint) for body in spec.bodies if body.joint is not None]
-        velocities = {joint: root + number for number, joint in enumerate(carried)}
-        slots = _slots(spec, solver) if solver.touching else []
-        self._sizes = Sizes(
-            velocities=root + len(spec.joints),
+        slots = _slots(spec, solver) if solver.max_contacts else []
+        self._has_slots = bool(slots)
+        sizes = Sizes(
+            velocities=solver.multibody.dim,
             bodies=len(spec.bodies),
             joints=len(spec.joints),
             slots=len(slots),
-            touching=solver.touching,
+            max_contacts=solver.max_contacts,
             hidden=max(1, solver.cfg.hidden),
         )
-        self._kernel = make_kernel(self._sizes)
+        self._kernel, self._weights_type = make_kernel(sizes)
         with wp.ScopedLogLevel(wp.LOG_WARNING):
             self._kernel.module.load(self._device, block_dim=1 if self._device.is_cpu else None)
-        self._features = wp.types.vector(length=self._sizes.hidden, dtype=wp.float32)
-        efforts = [velocities[spec.joint_names.index(control.joint)] for control in spec.controls]
-        self._tables = [
-            _layout(spec, late),
-            wp.array(_links(spec, velocities), dtype=Link, device=self._device),
-            wp.array(_joints(spec, solver, velocities), dtype=Joint, device=self._device),
-            wp.array(slots, dtype=Slot, device=self._device),
-            wp.array(efforts, dtype=wp.int32, device=self._device),
-            _numbers(spec, solver),
-        ]
-        self._scales = wp.array(solver.cfg.scales, dtype=wp.float32, device=self._device)
+        self._features = wp.types.vector(length=sizes.hidden, dtype=wp.float32)
+        self._robot = self._tables(spec, ramp_mean, slots)
+        self._feature_scales = wp.array(solver.cfg.feature_scales, dtype=wp.float32, device=self._device)
         none = torch.zeros(1, 0, dtype=torch.float32, device=device)
-        self._nothing = none, none.new_zeros(1, 0, 3), none.bool()
+        self._no_contacts = none, none.new_zeros(1, 0, 3), none.bool()
         self._pool: ThreadPoolExecutor | None = None
         self._pool_of = 0
         wp.synchronize_device(self._device)  # the tables were sent on a stream of Warp's own
+
+    def _tables(self, spec: RobotSpec, ramp_mean: float, slots: list[Any]) -> Any:
+        """What stays the same of the robot, on the device."""
+        root_dim, solver = self._solver.multibody.root_dim, self._solver
+        supporting = [spec.joint_names.index(body.joint) for body in spec.bodies if body.joint is not None]
+        velocities = {joint: root_dim + number for number, joint in enumerate(supporting)}
+        controlled = [velocities[spec.joint_names.index(control.joint)] for control in spec.controls]
+        robot, device = RobotTables(), self._device
+        robot.floating, robot.layout, robot.solver = int(spec.floating_base), _layout(spec), _numbers(spec, solver)
+        robot.decimation, robot.ramp_mean, robot.gravity = spec.decimation, ramp_mean, wp.vec3(*spec.gravity)
+        robot.tree = wp.array(_bodies(spec, velocities), dtype=BodyParameters, device=device)
+        robot.joints = wp.array(_joints(spec, solver, velocities), dtype=JointParameters, device=device)
+        robot.slots = wp.array(slots, dtype=SlotParameters, device=device)
+        robot.controlled = wp.array(controlled, dtype=wp.int32, device=device)
+        return robot
 
     @torch.no_grad()
     def __call__(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> Tensor:
@@ -85,45 +91,44 @@ class FusedRobot:
 
         Args:
             state: States, shape (M, S).
-            control: Efforts held over the step, shape (M, C).
+            control: Efforts held over the step [N m or N], shape (M, C).
             contacts: Contacts of ``state`` of all slots, leading dimension (M,). None for a robot that touches nothing.
         """
-        distance, normal, active = self._nothing
-        if contacts is not None and self._sizes.slots:
+        distance, normal, active = self._no_contacts
+        if contacts is not None and self._has_slots:
             distance, normal, active = contacts.distance, contacts.normal.contiguous(), contacts.active
-        ended = torch.empty_like(state)
+        next_state = torch.empty_like(state)
         inner, outer = self._rules()
-        arrays = [
-            wp.from_torch(self._solver.constants.exp()),
-            self._scales,
-            wp.from_torch(inner, dtype=self._features),
-            wp.from_torch(outer, dtype=AnswersOfRules),
-            *map(wp.from_torch, (state.detach(), control.detach(), distance.detach())),
-            wp.from_torch(normal.detach(), dtype=wp.vec3),
-            *map(wp.from_torch, (active, ended)),
-        ]
-        arguments = [*self._tables, *arrays]
+        constants = self._solver.constants.exp()
+        weights, inputs = self._weights_type(), Inputs()
+        weights.constants, weights.feature_scales = wp.from_torch(constants), self._feature_scales
+        weights.inner = wp.from_torch(inner, dtype=self._features)
+        weights.outer = wp.from_torch(outer, dtype=Factors)
+        inputs.state, inputs.control = wp.from_torch(state.detach()), wp.from_torch(control.detach())
+        inputs.distance, inputs.normal = wp.from_torch(distance.detach()), wp.from_torch(normal.detach(), dtype=wp.vec3)
+        inputs.active = wp.from_torch(active)
+        arguments = [self._robot, weights, inputs, wp.from_torch(next_state)]
         if state.is_cuda:
             stream = wp.stream_from_torch(torch.cuda.current_stream(state.device))
             wp.launch(self._kernel, len(state), [0, *arguments], device=self._device, stream=stream)
         else:
-            self._share_out(len(state), arguments)
-        return ended
+            self._launch_on_threads(len(state), arguments)
+        return next_state
 
-    def _share_out(self, count: int, arguments: list[Any]) -> None:
+    def _launch_on_threads(self, count: int, arguments: list[Any]) -> None:
         """Steps environments on the threads that PyTorch has, each of which takes some whenever it has done the last:
         PyTorch's own threads are busy waiting for a while after its operations, and may have a core for themselves.
         """
-        begins = iter(range(0, count, SHARE))
+        begins = iter(range(0, count, ENVS_A_LAUNCH))
 
         def work() -> None:
             for first in begins:
-                envs = min(SHARE, count - first)
+                envs = min(ENVS_A_LAUNCH, count - first)
                 wp.launch(self._kernel, envs, [first, *arguments], device=self._device)
 
-        helpers = min(torch.get_num_threads(), -(-count // SHARE)) - 1
+        helpers = min(torch.get_num_threads(), -(-count // ENVS_A_LAUNCH)) - 1
         if helpers > 0 and self._pool_of != os.getpid():  # a process that was forked has no threads of its parent
-            self._pool, self._pool_of = ThreadPoolExecutor(thread_name_prefix="fused"), os.getpid()
+            self._pool, self._pool_of = ThreadPoolExecutor(thread_name_prefix="mechanics"), os.getpid()
         others = []
         with contextlib.suppress(RuntimeError):  # the interpreter is about to end, and starts no threads any more
             for _ in range(helpers):
@@ -137,93 +142,91 @@ class FusedRobot:
         """Weights of the rules of all substeps with their biases behind them, as the kernel reads them."""
         rules = [each for each in self._solver.rules if isinstance(each, Rules)]
         if not rules:
-            none = self._solver.constants.new_zeros(1, 1, 8)
+            none = self._solver.constants.new_zeros(1, 1, FACTORS_PADDED)
             return none[:, :, :1].contiguous(), none
         layers = ([each.inner for each in rules], [each.outer for each in rules])
         inner, outer = (
             torch.stack([torch.cat((layer.weight.t(), layer.bias.unsqueeze(0))) for layer in of_all])
             for of_all in layers
         )
-        return inner, torch.nn.functional.pad(outer, (0, 8 - outer.shape[-1]))
+        return inner, torch.nn.functional.pad(outer, (0, FACTORS_PADDED - outer.shape[-1]))
 
 
-def _links(spec: RobotSpec, velocities: dict[int, int]) -> list[Any]:
+def _bodies(spec: RobotSpec, velocities: dict[int, int]) -> list[Any]:
     """What stays the same of each body."""
-    index, links = {name: number for number, name in enumerate(spec.body_names)}, []
+    index, bodies = {name: number for number, name in enumerate(spec.body_names)}, []
     for body in spec.bodies:
         number = None if body.joint is None else spec.joint_names.index(body.joint)
         joint = None if number is None else spec.joints[number]
         local = local_transform(body, joint)
         if body.parent is None:  # a root that floats stands at the origin of its own axes
             pose = (IDENTITY_QUAT, (0.0, 0.0, 0.0)) if spec.floating_base else (spec.root_quat, spec.root_pos)
-            turn, shift = (torch.tensor(each, dtype=torch.double) for each in pose)
-            local["_constant"] = torch.cat((rotation_matrix(turn), shift[:, None]), -1)
+            quat, pos = (torch.tensor(each, dtype=torch.double) for each in pose)
+            local["_constant"] = torch.cat((rotation_matrix(quat), pos[:, None]), -1)
         inertia = body.inertia
         assert inertia is not None  # Multibody has looked
         (xx, yy, zz), (xy, xz, yz) = inertia.moments, inertia.products
         child = rotation_matrix(torch.tensor(body.child_quat, dtype=torch.double))
-        link = Link()
-        link.parent = -1 if body.parent is None else index[body.parent]
-        link.joint = -1 if number is None else number
-        link.velocity = -1 if number is None else velocities[number]
-        link.slides = int(joint is not None and joint.kind == "prismatic")
-        link.turn, link.shift = _matrix(local["_constant"]), _vector(local["_constant"])
-        link.turn_cos, link.shift_cos = _matrix(local["_cosine"]), _vector(local["_cosine"])
-        link.turn_sin, link.shift_sin = _matrix(local["_sine"]), _vector(local["_sine"])
-        link.slide = _vector(local["_slide"])
+        found = BodyParameters()
+        found.parent = -1 if body.parent is None else index[body.parent]
+        found.joint = -1 if number is None else number
+        found.velocity = -1 if number is None else velocities[number]
+        found.is_prismatic = int(joint is not None and joint.kind == "prismatic")
+        found.rotation, found.position = _matrix(local["_constant"]), _vector(local["_constant"])
+        found.rotation_cos, found.position_cos = _matrix(local["_cosine"]), _vector(local["_cosine"])
+        found.rotation_sin, found.position_sin = _matrix(local["_sine"]), _vector(local["_sine"])
+        found.slide = _vector(local["_slide"])
         if joint is not None:
-            link.axis = wp.vec3(*(child @ torch.tensor(joint.axis, dtype=torch.double)).tolist())
-            link.rotor = joint.armature
-        link.origin = wp.vec3(*body.child_pos)
-        link.mass, link.centre = inertia.mass, wp.vec3(*inertia.centre)
-        link.inertia = wp.mat33(xx, xy, xz, xy, yy, yz, xz, yz, zz)
-        links.append(link)
-    return links
+            found.axis = wp.vec3(*(child @ torch.tensor(joint.axis, dtype=torch.double)).tolist())
+            found.armature = joint.armature
+        found.anchor = wp.vec3(*body.child_pos)
+        found.mass, found.centre_of_mass = inertia.mass, wp.vec3(*inertia.centre)
+        found.inertia = wp.mat33(xx, xy, xz, xy, yy, yz, xz, yz, zz)
+        bodies.append(found)
+    return bodies
 
 
-def _joints(spec: RobotSpec, solver: ContactSolver, velocities: dict[int, int]) -> list[Any]:
+def _joints(spec: RobotSpec, solver: ConstraintSolver, velocities: dict[int, int]) -> list[Any]:
     """What stays the same of each joint, in the order of the solver."""
     joints = []
     for row, number in enumerate(solver.joints.tolist()):
         lower, upper = solver.lower[row].item(), solver.upper[row].item()
-        joint = Joint()
+        joint = JointParameters()
         joint.place, joint.velocity = number, velocities[number]
-        joint.stopped = int(solver.stopped[row])
+        joint.has_stop = int(solver.has_stop[row])
         joint.lower, joint.upper = max(lower, -VERY_FAR), min(upper, VERY_FAR)
         joint.damping = spec.joints[number].damping
-        joint.usual = solver.usual[solver.touching + row].item()
+        joint.typical_delassus = solver.typical_delassus[solver.max_contacts + row].item()
         joints.append(joint)
     return joints
 
 
-def _slots(spec: RobotSpec, solver: ContactSolver) -> list[Any]:
+def _slots(spec: RobotSpec, solver: ConstraintSolver) -> list[Any]:
     """What stays the same of each slot, in the order of the solver."""
     slots = []
-    for number in solver.slots.tolist():
-        of_spec, slot = spec.slots[number], Slot()
+    for number in solver.contacts.slots.tolist():
+        of_spec, slot = spec.slots[number], SlotParameters()
         slot.place, slot.body = number, spec.body_names.index(of_spec.body)
         slot.point, slot.radius = wp.vec3(*of_spec.point), of_spec.radius
         slots.append(slot)
     return slots
 
 
-def _numbers(spec: RobotSpec, solver: ContactSolver) -> Any:
+def _numbers(spec: RobotSpec, solver: ConstraintSolver) -> Any:
     """Numbers of the solver."""
-    cfg, numbers = solver.cfg, Solver()
-    numbers.dt, numbers.substeps, numbers.softer = spec.physics_dt, cfg.substeps, 1.0 + cfg.soft
+    cfg, numbers = solver.cfg, SolverParameters()
+    numbers.dt, numbers.substeps, numbers.softening = spec.physics_dt, cfg.substeps, 1.0 + cfg.compliance
     numbers.reach, numbers.reach_by_radius = cfg.reach, cfg.reach_by_radius
-    numbers.usual = solver.usual[0].item() if solver.touching else 1.0
+    numbers.typical_delassus = solver.typical_delassus[0].item() if solver.max_contacts else 1.0
     numbers.hidden = cfg.hidden
     return numbers
 
 
-def _layout(spec: RobotSpec, late: float) -> Any:
+def _layout(spec: RobotSpec) -> Any:
     """Where the parts of a state begin."""
-    at, layout = spec.state, Layout()
-    layout.floating = int(spec.floating_base)
+    at, layout = spec.state, StateLayout()
     layout.root_quat, layout.joint_pos, layout.joint_vel = at.root_quat.start, at.joint_pos.start, at.joint_vel.start
-    layout.lin_vel, layout.ang_vel = at.root_lin_vel.start, at.root_ang_vel.start
-    layout.decimation, layout.late, layout.gravity = spec.decimation, late, wp.vec3(*spec.gravity)
+    layout.root_lin_vel, layout.root_ang_vel = at.root_lin_vel.start, at.root_ang_vel.start
     return layout
 
 
@@ -237,4 +240,4 @@ def _vector(local: Tensor) -> Any:
     return wp.vec3(*local[:, 3].tolist())
 
 
-__all__ = ["FusedRobot"]
+__all__ = ["RobotKernel"]

@@ -1,8 +1,8 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""One control step of one environment, for one thread: what :meth:`nerd_core.mechanics.Mechanics.forward` says, from a
-state to the next one.
+"""One control step of one environment, for one thread: what :meth:`nerd_core.mechanics.step.Mechanics.forward` says,
+from a state to the next one.
 """
 
 from dataclasses import dataclass
@@ -10,52 +10,85 @@ from typing import Any
 
 import warp as wp
 
-from .bodies import (
-    Body,
-    Link,
-    combined,
-    factorise,
-    load_of_gravity,
-    load_of_motion,
-    moment_of_point,
-    move_bodies,
-    place_bodies,
-    total_momentum,
-    weigh_bodies,
-)
-from .solver import (
-    FAR,
-    AnswersOfRules,
-    Ground,
-    Joint,
-    Row,
-    Slot,
-    Solver,
+from ..constants import MOMENTUM_EPSILON, UNREACHABLE
+from .constraint_solver import (
+    ConstraintRow,
+    JointParameters,
+    SolverParameters,
     begin_rows,
-    centre_of,
-    mended,
+    solve_constraints,
 )
-
-TINY = 1.0e-20
+from .contact_constraints import SlotGround, SlotParameters, slot_centre
+from .multibody import (
+    BodyParameters,
+    BodyState,
+    bias_force,
+    centroidal_momentum,
+    compute_inertias,
+    compute_motion,
+    factorise_mass_matrix,
+    gravity_force,
+    place_bodies,
+    point_inertia,
+    weighted_sum,
+)
+from .rules import Factors
 
 OPTIONS = {"max_unroll": 4, "cpu_compiler_flags": "-march=native -vectorize-loops -vectorize-slp"}
 """How kernels are compiled. Unasked, Warp's compiler makes no use of vectors of numbers: a fifth of the time."""
 
 
 @wp.struct
-class Layout:
-    """Where the parts of a state begin, and how long a control step is."""
+class StateLayout:
+    """Where the parts of a state begin."""
 
-    floating: int
     root_quat: int
     joint_pos: int
-    lin_vel: int
-    ang_vel: int
+    root_lin_vel: int
+    root_ang_vel: int
     joint_vel: int
+
+
+@wp.struct
+class RobotTables:
+    """What stays the same of a robot."""
+
+    floating: int
+    """Whether the root floats."""
+    layout: StateLayout
+    """Where the parts of a state begin."""
     decimation: int
-    late: float
-    """Share of a change of velocity that acts in the mean over a physics step."""
+    """Physics steps in a control step."""
+    ramp_mean: float
+    """Share of a change of velocity by applied forces that acts in the mean over a physics step."""
     gravity: wp.vec3
+    """Gravity, environment axes [m/s^2]."""
+    tree: wp.array[BodyParameters]
+    """The bodies."""
+    joints: wp.array[JointParameters]
+    """The joints in the order of the solver."""
+    slots: wp.array[SlotParameters]
+    """The slots that can touch the ground, in the order of the solver; none for a robot that touches nothing."""
+    controlled: wp.array[int]
+    """Number of the velocity on which each control acts."""
+    solver: SolverParameters
+    """Numbers of the solver."""
+
+
+@wp.struct
+class Inputs:
+    """What a control step begins with, each with the environments first."""
+
+    state: wp.array2d[float]
+    """States."""
+    control: wp.array2d[float]
+    """Efforts held over the step [N m or N]."""
+    distance: wp.array2d[float]
+    """Distances of slots from the ground [m]."""
+    normal: wp.array2d[wp.vec3]
+    """Normals of the ground, environment axes."""
+    active: wp.array2d[bool]
+    """Whether there is any ground."""
 
 
 @dataclass(frozen=True)
@@ -63,17 +96,21 @@ class Sizes:
     """Numbers for which a kernel is compiled."""
 
     velocities: int
+    """Generalised velocities."""
     bodies: int
+    """Bodies."""
     joints: int
+    """Joints."""
     slots: int
-    touching: int
+    """Slots that can touch the ground."""
+    max_contacts: int
     """Most slots that the solver looks at."""
     hidden: int
-    """Features of the rules, at least one."""
+    """Hidden features of the rules, at least one."""
 
 
 @wp.func
-def rotation(quat: wp.vec4):
+def rotation_matrix(quat: wp.vec4):
     """Rotation matrix of a quaternion of any length but zero."""
     q = quat * wp.sqrt(2.0 / wp.dot(quat, quat))
     x, y, z, w = q[0], q[1], q[2], q[3]
@@ -91,7 +128,7 @@ def rotation(quat: wp.vec4):
 
 
 @wp.func
-def of_rotation_vector(vector: wp.vec3):
+def quat_from_rotation_vector(vector: wp.vec3):
     """Quaternion of a rotation vector."""
     squared = wp.dot(vector, vector)
     scale, w = 0.5 - squared / 48.0, 1.0 - squared / 8.0 + squared * squared / 384.0
@@ -123,153 +160,225 @@ def part_of(vector: Any, begin: int):
 @wp.func
 def length(vector: wp.vec3):
     """Length of a vector, never quite zero."""
-    return wp.sqrt(wp.dot(vector, vector) + TINY)
+    return wp.sqrt(wp.dot(vector, vector) + MOMENTUM_EPSILON)
 
 
-def make_kernel(sizes: Sizes) -> wp.Kernel:
-    """The kernel for robots of some size."""
-    floats = wp.types.vector(length=sizes.velocities, dtype=wp.float32)
+@wp.func
+def read_inputs(robot: RobotTables, inputs: Inputs, work: Any, env: int, zeros: Any):
+    """Reads state and control of an environment; positions of joints go to ``work.joint_pos``.
+
+    Returns:
+        Orientation of the root, the same as a matrix, generalised velocities, and generalised efforts.
+    """
+    joints = robot.joints
+    joint_pos = work.joint_pos
+    layout = robot.layout
+    velocity = zeros  # one by one: a tuple would not copy
+    effort = zeros
+    quat = wp.vec4(0.0, 0.0, 0.0, 1.0)
+    rotation = wp.identity(n=3, dtype=float)
+    if robot.floating == 1:
+        for i in range(4):
+            quat[i] = inputs.state[env, layout.root_quat + i]
+        rotation = rotation_matrix(quat)
+        for i in range(3):
+            for j in range(3):
+                velocity[i] = velocity[i] + rotation[j, i] * inputs.state[env, layout.root_lin_vel + j]
+                velocity[3 + i] = velocity[3 + i] + rotation[j, i] * inputs.state[env, layout.root_ang_vel + j]
+    for i in range(joints.shape[0]):
+        place = joints[i].place
+        joint_pos[place] = inputs.state[env, layout.joint_pos + place]
+        velocity[joints[i].velocity] = inputs.state[env, layout.joint_vel + place]
+    for i in range(robot.controlled.shape[0]):
+        effort[robot.controlled[i]] = effort[robot.controlled[i]] + inputs.control[env, i]
+    return quat, rotation, velocity, effort
+
+
+@wp.func
+def find_ground_planes(robot: RobotTables, inputs: Inputs, work: Any, env: int, root_rotation: wp.mat33):
+    """Sets the ground below all slots, ``work.grounds``, at the beginning of a control step."""
+    slots = robot.slots
+    grounds = work.grounds
+    for i in range(slots.shape[0]):
+        source = slots[i].place
+        gap = float(UNREACHABLE)
+        if inputs.active[env, source]:
+            gap = inputs.distance[env, source] - slots[i].radius
+        normal = inputs.normal[env, source]
+        grounds[i].normal = normal
+        grounds[i].offset = wp.dot(root_rotation * slot_centre(slots, i, work.bodies), normal) - gap
+
+
+@wp.func
+def keep_momentum(
+    robot: RobotTables,
+    work: Any,
+    velocity: Any,
+    momentum: wp.vec3,
+    angular_momentum: wp.vec3,
+    rotation_step: wp.mat33,
+    gravity: wp.vec3,
+):
+    """Generalised velocities in the new axes of the root, its linear and angular velocity corrected so that momentum
+    and the size of the angular momentum are kept.
+
+    Args:
+        robot: Tables of the robot.
+        work: Memory of the environment, with bodies where they are now.
+        velocity: Generalised velocities in the old axes.
+        momentum: Momentum with the impulses of constraints, before bodies moved, in the old axes.
+        angular_momentum: The same about the centre of mass.
+        rotation_step: The new axes in the old ones.
+        gravity: Gravity in the old axes.
+    """
+    bodies = work.bodies
+    linear = wp.transpose(rotation_step) * part_of(velocity, 0)
+    angular = wp.transpose(rotation_step) * part_of(velocity, 3)
+    kept = velocity
+    for i in range(3):
+        kept[i] = linear[i]
+        kept[3 + i] = angular[i]
+    after, angular_after = centroidal_momentum(robot.tree, bodies, kept)
+    mass = bodies[0].composite_mass
+    centre = bodies[0].first_moment / bodies[0].composite_mass
+    locked_inertia = bodies[0].composite_inertia - point_inertia(mass, centre)
+    lacking = angular_after * (length(angular_momentum) / length(angular_after) - 1.0)
+    angular = wp.inverse(locked_inertia) * lacking
+    missing = wp.transpose(rotation_step) * (momentum + robot.solver.dt * mass * gravity) - after
+    linear = missing / mass - wp.cross(angular, centre)
+    for i in range(3):
+        kept[i] = kept[i] + linear[i]
+        kept[3 + i] = kept[3 + i] + angular[i]
+    return kept
+
+
+@wp.func
+def write_state(
+    robot: RobotTables,
+    work: Any,
+    env: int,
+    quat: wp.vec4,
+    displacement: wp.vec3,
+    rotation: wp.mat33,
+    velocity: Any,
+    next_state: wp.array2d[float],
+):
+    """Writes the state of an environment at the end of a control step, the root's position from where it began."""
+    joints = robot.joints
+    layout = robot.layout
+    if robot.floating == 1:
+        linear, angular = rotation * part_of(velocity, 0), rotation * part_of(velocity, 3)
+        for i in range(3):
+            next_state[env, i] = displacement[i]
+            next_state[env, layout.root_lin_vel + i] = linear[i]
+            next_state[env, layout.root_ang_vel + i] = angular[i]
+        for i in range(4):
+            next_state[env, layout.root_quat + i] = quat[i]
+    for i in range(joints.shape[0]):
+        place = joints[i].place
+        next_state[env, layout.joint_pos + place] = work.joint_pos[place]
+        next_state[env, layout.joint_vel + place] = velocity[joints[i].velocity]
+
+
+def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
+    """The kernel for robots of some size, and the structure of the weights that it takes."""
+    generalised = wp.types.vector(length=sizes.velocities, dtype=wp.float32)
     features = wp.types.vector(length=sizes.hidden, dtype=wp.float32)
     dim = sizes.velocities
     body_count, joint_count, slot_count = sizes.bodies, max(1, sizes.joints), max(1, sizes.slots)
-    row_count, near_count = max(1, sizes.joints + 3 * sizes.touching), max(1, sizes.touching)
+    row_count, contact_count = max(1, sizes.joints + 3 * sizes.max_contacts), max(1, sizes.max_contacts)
+
+    @wp.struct
+    class Weights:
+        """What is learned: constants, and weights of the rules with biases behind them, by substep."""
+
+        constants: wp.array[float]
+        feature_scales: wp.array[float]
+        inner: wp.array2d[features]
+        outer: wp.array2d[Factors]
+
+    @wp.struct
+    class Work:
+        """Memory of one environment."""
+
+        bodies: wp.array[BodyState]
+        joint_pos: wp.array[float]
+        grounds: wp.array[SlotGround]
+        contacts: wp.array[int]
+        rows: wp.array[ConstraintRow]
+        whitened_rows: wp.array[generalised]
+        inverse_factor: wp.array[generalised]
+        inverse_factor_columns: wp.array[generalised]
 
     @wp.kernel(module="unique", enable_backward=False, module_options=OPTIONS)
-    def advance(
-        first: int,
-        layout: Layout,
-        links: wp.array[Link],
-        joints: wp.array[Joint],
-        slots: wp.array[Slot],
-        efforts: wp.array[int],
-        solver: Solver,
-        constants: wp.array[float],
-        scales: wp.array[float],
-        inner: wp.array2d[features],
-        outer: wp.array2d[AnswersOfRules],
-        state: wp.array2d[float],
-        control: wp.array2d[float],
-        distance: wp.array2d[float],
-        normal: wp.array2d[wp.vec3],
-        active: wp.array2d[bool],
-        ended: wp.array2d[float],
-    ):
-        """Steps environment ``first`` and the following ones. All tables are those of :mod:`nerd_core.fused.robot`."""
+    def advance(first: int, robot: RobotTables, weights: Weights, inputs: Inputs, next_state: wp.array2d[float]):
+        """Steps environment ``first`` and the following ones."""
         env = first + wp.tid()
-        own_bodies = wp.zeros(shape=(body_count,), dtype=Body)
+        own_bodies = wp.zeros(shape=(body_count,), dtype=BodyState)
         own_joint_pos = wp.zeros(shape=(joint_count,), dtype=float)
-        own_grounds = wp.zeros(shape=(slot_count,), dtype=Ground)
-        own_near = wp.zeros(shape=(near_count,), dtype=int)
-        own_rows = wp.zeros(shape=(row_count,), dtype=Row)
-        own_white = wp.zeros(shape=(row_count,), dtype=floats)
-        own_inverse = wp.zeros(shape=(dim,), dtype=floats)
-        own_columns = wp.zeros(shape=(dim,), dtype=floats)
+        own_grounds = wp.zeros(shape=(slot_count,), dtype=SlotGround)
+        own_contacts = wp.zeros(shape=(contact_count,), dtype=int)
+        own_rows = wp.zeros(shape=(row_count,), dtype=ConstraintRow)
+        own_whitened = wp.zeros(shape=(row_count,), dtype=generalised)
+        own_factor = wp.zeros(shape=(dim,), dtype=generalised)
+        own_columns = wp.zeros(shape=(dim,), dtype=generalised)
         # Views, for functions would be given copies of the arrays themselves.
-        bodies = wp.array(ptr=own_bodies.ptr, shape=(body_count,), dtype=Body)
-        joint_pos = wp.array(ptr=own_joint_pos.ptr, shape=(joint_count,), dtype=float)
-        grounds = wp.array(ptr=own_grounds.ptr, shape=(slot_count,), dtype=Ground)
-        near = wp.array(ptr=own_near.ptr, shape=(near_count,), dtype=int)
-        rows = wp.array(ptr=own_rows.ptr, shape=(row_count,), dtype=Row)
-        white = wp.array(ptr=own_white.ptr, shape=(row_count,), dtype=floats)
-        inverse = wp.array(ptr=own_inverse.ptr, shape=(dim,), dtype=floats)
-        columns = wp.array(ptr=own_columns.ptr, shape=(dim,), dtype=floats)
-        zeros = floats()
-        dt = solver.dt
-        count = joints.shape[0]
+        work = Work()
+        work.bodies = wp.array(ptr=own_bodies.ptr, shape=(body_count,), dtype=BodyState)
+        work.joint_pos = wp.array(ptr=own_joint_pos.ptr, shape=(joint_count,), dtype=float)
+        work.grounds = wp.array(ptr=own_grounds.ptr, shape=(slot_count,), dtype=SlotGround)
+        work.contacts = wp.array(ptr=own_contacts.ptr, shape=(contact_count,), dtype=int)
+        work.rows = wp.array(ptr=own_rows.ptr, shape=(row_count,), dtype=ConstraintRow)
+        work.whitened_rows = wp.array(ptr=own_whitened.ptr, shape=(row_count,), dtype=generalised)
+        work.inverse_factor = wp.array(ptr=own_factor.ptr, shape=(dim,), dtype=generalised)
+        work.inverse_factor_columns = wp.array(ptr=own_columns.ptr, shape=(dim,), dtype=generalised)
+        bodies = work.bodies
+        joint_pos = work.joint_pos
+        columns = work.inverse_factor_columns
+        tree = robot.tree
+        zeros = generalised()
+        dt = robot.solver.dt
 
-        velocity, effort = floats(), floats()
-        quat, turn, shift = wp.vec4(0.0, 0.0, 0.0, 1.0), wp.identity(n=3, dtype=float), wp.vec3()
-        if layout.floating == 1:
-            for i in range(4):
-                quat[i] = state[env, layout.root_quat + i]
-            turn = rotation(quat)
-            for i in range(3):
-                for j in range(3):
-                    velocity[i] = velocity[i] + turn[j, i] * state[env, layout.lin_vel + j]
-                    velocity[3 + i] = velocity[3 + i] + turn[j, i] * state[env, layout.ang_vel + j]
-        for i in range(count):
-            place = joints[i].place
-            joint_pos[place] = state[env, layout.joint_pos + place]
-            velocity[joints[i].velocity] = state[env, layout.joint_vel + place]
-        for i in range(efforts.shape[0]):
-            effort[efforts[i]] = effort[efforts[i]] + control[env, i]
+        quat, rotation, velocity, effort = read_inputs(robot, inputs, work, env, zeros)
+        displacement = wp.vec3()
+        place_bodies(tree, joint_pos, bodies)
+        compute_inertias(tree, bodies)
+        find_ground_planes(robot, inputs, work, env, rotation)
+        for physics_step in range(robot.decimation):
+            gravity = wp.transpose(rotation) * robot.gravity
+            compute_motion(tree, robot.floating, velocity, bodies)
+            factorise_mass_matrix(tree, robot.floating, bodies, zeros, work.inverse_factor, columns)
+            force = effort + gravity_force(tree, robot.floating, bodies, gravity, zeros)
+            against = bias_force(tree, robot.floating, bodies, zeros)
+            applied = weighted_sum(columns, weighted_sum(work.inverse_factor, dt * force, zeros), zeros)
+            bias = weighted_sum(columns, weighted_sum(work.inverse_factor, -dt * against, zeros), zeros)
+            gain, start = applied / float(robot.solver.substeps), velocity + bias
 
-        place_bodies(links, joint_pos, bodies)
-        weigh_bodies(links, bodies)
-        for i in range(slots.shape[0]):
-            source = slots[i].place
-            gap = float(FAR)
-            if active[env, source]:
-                gap = distance[env, source] - slots[i].radius
-            up = normal[env, source]
-            grounds[i].normal = up
-            grounds[i].height = wp.dot(turn * centre_of(slots, i, bodies), up) - gap
-
-        for part in range(layout.decimation):
-            pull = wp.transpose(turn) * layout.gravity
-            move_bodies(links, layout.floating, velocity, bodies)
-            factorise(links, layout.floating, bodies, zeros, inverse, columns)
-            force = effort + load_of_gravity(links, layout.floating, bodies, pull, zeros)
-            load = load_of_motion(links, layout.floating, bodies, zeros)
-            ramp = combined(columns, combined(inverse, dt * force, zeros), zeros)
-            jump = combined(columns, combined(inverse, -dt * load, zeros), zeros)
-            step_ramp, start = ramp / float(solver.substeps), velocity + jump
-
-            touching, crowd = begin_rows(
-                links, joints, slots, solver, layout.floating, constants, start, step_ramp, turn, shift, joint_pos,
-                bodies, grounds, near, inverse, rows, white, zeros,
-            )  # fmt: skip
-            given, moved = mended(
-                joints, touching, crowd, solver, constants, scales, inner, outer, joint_pos, rows, white, zeros
-            )
-            mend, further = combined(columns, given, zeros), combined(columns, moved, zeros)
-            pushed = velocity + mend
-            if layout.floating == 1:
-                # What the robot's own motion does turns the root at once, and carries it in a ramp, as forces do.
-                linear = part_of(velocity, 0) + layout.late * (part_of(ramp, 0) + part_of(jump, 0))
-                angular = part_of(velocity, 3) + part_of(jump, 3) + layout.late * part_of(ramp, 3)
-                step, turned = dt * linear + part_of(further, 0), dt * angular + part_of(further, 3)
-                push, swirl = total_momentum(links, bodies, pushed)
-                velocity = velocity + ramp + jump + mend
-                turning_quat = of_rotation_vector(turned)
-                turning = rotation(turning_quat)
-                shift = shift + turn * step
-                quat = product(quat, turning_quat)
-                turn = turn * turning
-                place_bodies(links, joint_pos, bodies)
-                weigh_bodies(links, bodies)
-                linear = wp.transpose(turning) * part_of(velocity, 0)
-                angular = wp.transpose(turning) * part_of(velocity, 3)
-                for i in range(3):
-                    velocity[i] = linear[i]
-                    velocity[3 + i] = angular[i]
-                after, swirling = total_momentum(links, bodies, velocity)
-                mass = bodies[0].mass
-                centre = bodies[0].first / bodies[0].mass
-                inertia = bodies[0].second - moment_of_point(mass, centre)
-                faster = wp.inverse(inertia) * (swirling * (length(swirl) / length(swirling) - 1.0))
-                missing = wp.transpose(turning) * (push + dt * mass * pull) - after
-                straight = missing / mass - wp.cross(faster, centre)
-                for i in range(3):
-                    velocity[i] = velocity[i] + straight[i]
-                    velocity[3 + i] = velocity[3 + i] + faster[i]
+            contacts, near = begin_rows(robot, weights, work, start, gain, rotation, displacement, zeros)
+            impulses, moved_by_impulses = solve_constraints(robot, weights, work, contacts, near, zeros)
+            solved, moved = weighted_sum(columns, impulses, zeros), weighted_sum(columns, moved_by_impulses, zeros)
+            with_impulses = velocity + solved
+            if robot.floating == 1:
+                # Bias forces turn the root at once, and carry it as applied forces do, in equal stairs.
+                linear = part_of(velocity, 0) + robot.ramp_mean * (part_of(applied, 0) + part_of(bias, 0))
+                angular = part_of(velocity, 3) + part_of(bias, 3) + robot.ramp_mean * part_of(applied, 3)
+                gone, turned = dt * linear + part_of(moved, 0), dt * angular + part_of(moved, 3)
+                momentum, angular_momentum = centroidal_momentum(tree, bodies, with_impulses)
+                velocity = velocity + applied + bias + solved
+                quat_step = quat_from_rotation_vector(turned)
+                rotation_step = rotation_matrix(quat_step)
+                displacement = displacement + rotation * gone
+                quat = product(quat, quat_step)
+                rotation = rotation * rotation_step
+                place_bodies(tree, joint_pos, bodies)
+                compute_inertias(tree, bodies)
+                velocity = keep_momentum(robot, work, velocity, momentum, angular_momentum, rotation_step, gravity)
             else:
-                velocity = velocity + ramp + jump + mend
-                if part + 1 < layout.decimation:
-                    place_bodies(links, joint_pos, bodies)
-                    weigh_bodies(links, bodies)
+                velocity = velocity + applied + bias + solved
+                if physics_step + 1 < robot.decimation:
+                    place_bodies(tree, joint_pos, bodies)
+                    compute_inertias(tree, bodies)
 
-        if layout.floating == 1:
-            linear, angular = turn * part_of(velocity, 0), turn * part_of(velocity, 3)
-            for i in range(3):
-                ended[env, i] = shift[i]
-                ended[env, layout.lin_vel + i] = linear[i]
-                ended[env, layout.ang_vel + i] = angular[i]
-            for i in range(4):
-                ended[env, layout.root_quat + i] = quat[i]
-        for i in range(count):
-            place = joints[i].place
-            ended[env, layout.joint_pos + place] = joint_pos[place]
-            ended[env, layout.joint_vel + place] = velocity[joints[i].velocity]
+        write_state(robot, work, env, quat, displacement, rotation, velocity, next_state)
 
-    return advance
+    return advance, Weights

@@ -1,12 +1,10 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Mechanics in one kernel: the step of :class:`~nerd_core.mechanics.Mechanics`, compiled by Warp for the processor or a
-GPU, without gradients.
+"""Whether the kernel of mechanics can be used: it is tried against PyTorch on some states before.
 
-PyTorch takes some three thousand small operations for a step, each over all environments; here a thread takes one
-environment through all of it, and leaves out what touches nothing. This is the only place that knows Warp, which Isaac
-Lab brings; without it, and for gradients, PyTorch steps.
+Without Warp, without a compiler, or where the kernel says something else than PyTorch, PyTorch steps, and one warning
+says why. :data:`SWITCH` switches the kernel off.
 """
 
 from __future__ import annotations
@@ -20,61 +18,63 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from ..contact_solver import ContactSolver
-from ..contacts import Contacts
-from ..spec import RobotSpec
+from ...contact.contacts import Contacts
+from ...files.messages import first_line
+from ...robot.spec import RobotSpec
+from ..constraint_solver import ConstraintSolver
 
 if TYPE_CHECKING:
-    from .robot import FusedRobot
+    from .robot import RobotKernel
 
 logger = logging.getLogger(__name__)
 
 SWITCH = "NERD_FUSED"
 """Environment variable; 0 leaves mechanics to PyTorch."""
 
-ENOUGH = 64
+TRIAL_STATES = 64
 """States on which a kernel has to agree with PyTorch before it is used."""
 
-AGREED = 1.0e-3
+LARGEST_DIFFERENCE = 1.0e-3
 """Largest difference in half of them, beside one and the size of the number. Rounding makes a hundredth of that."""
 
-Formula = Callable[[Tensor, Tensor, "Contacts | None"], Tensor]
+Step = Callable[[Tensor, Tensor, "Contacts | None"], Tensor]
 
 
-def proved_robot(
-    spec: RobotSpec, solver: ContactSolver, late: float, state: Tensor, control: Tensor, formula: Formula
-) -> FusedRobot | None:
-    """The kernel of one robot on one device, after it has agreed with PyTorch there; else None, with the reason said.
+def verified_kernel(
+    spec: RobotSpec, solver: ConstraintSolver, ramp_mean: float, state: Tensor, control: Tensor, reference: Step
+) -> RobotKernel | None:
+    """The kernel of one robot on one device, after it has agreed with PyTorch there; else None, with a warning that
+    says why.
 
     Args:
         spec: The robot.
         solver: Its solver of contacts, stops and drives.
-        late: Share of a change of velocity that acts in the mean over a physics step.
+        ramp_mean: Share of a change of velocity that acts in the mean over a physics step.
         state: Some states, shape (M, S).
         control: Efforts for them, shape (M, C).
-        formula: What PyTorch says of a step, as the kernel does.
+        reference: The step in PyTorch, with the arguments and the result of the kernel.
     """
     if os.environ.get(SWITCH) == "0":
         return None
     try:
-        from .robot import FusedRobot
+        from .robot import RobotKernel
     except ModuleNotFoundError:
-        _tell("there is no Warp (pip install warp-lang)")
+        _warn_once("there is no Warp (pip install warp-lang)")
         return None
     except Exception as error:  # another Warp than the one this was written for may fail in many ways
-        _tell(f"Warp is not the one expected ({_first_line(error)})")
+        _warn_once(f"Warp is not the one expected ({first_line(error)})")
         return None
     try:
-        robot = FusedRobot(spec, solver, late, state.device)
-        apart = _typical_difference(robot, formula, *_trial(spec, solver, state, control))
+        robot = RobotKernel(spec, solver, ramp_mean, state.device)
+        apart = _typical_difference(robot, reference, *_trial(spec, solver, state, control))
     except Exception as error:  # so may compilers and drivers
-        _tell(f"no kernel was made for '{spec.name}' on {state.device} ({_first_line(error)})")
+        _warn_once(f"no kernel was made for '{spec.name}' on {state.device} ({first_line(error)})")
         return None
-    if apart < AGREED:
+    if apart < LARGEST_DIFFERENCE:
         return robot
-    _tell(
-        f"the kernel for '{spec.name}' on {state.device} is off by {apart:.1g}, expected less than {AGREED:.1g}; "
-        f"please report this ({SWITCH}=0 leaves mechanics to PyTorch without a word)"
+    _warn_once(
+        f"the kernel for '{spec.name}' on {state.device} is off by {apart:.1g}, expected less than "
+        f"{LARGEST_DIFFERENCE:.1g}; please report this ({SWITCH}=0 leaves mechanics to PyTorch without a word)"
     )
     return None
 
@@ -85,7 +85,7 @@ def differentiated_otherwise() -> bool:
 
 
 def _trial(
-    spec: RobotSpec, solver: ContactSolver, state: Tensor, control: Tensor
+    spec: RobotSpec, solver: ConstraintSolver, state: Tensor, control: Tensor
 ) -> tuple[Tensor, Tensor, Contacts | None]:
     """Some states as they are, and again with their joints at stops; in two of three some slots touch the ground."""
     order, stopped = solver.joints.argsort(), state.clone()
@@ -93,7 +93,7 @@ def _trial(
     joint_pos = stopped[:, spec.state.joint_pos]
     joint_pos.copy_(torch.where(joint_pos < 0.0, lower, upper))
     state, control = torch.cat((state, stopped)), control.repeat(2, 1)
-    if not solver.touching:
+    if not solver.max_contacts:
         return state, control, None
     radius = torch.tensor([slot.radius for slot in spec.slots], device=state.device)
     environment, slot = torch.arange(len(state), device=state.device), torch.arange(len(radius), device=state.device)
@@ -103,29 +103,25 @@ def _trial(
 
 
 def _typical_difference(
-    robot: FusedRobot, formula: Formula, state: Tensor, control: Tensor, contacts: Contacts | None
+    robot: RobotKernel, reference: Step, state: Tensor, control: Tensor, contacts: Contacts | None
 ) -> float:
     """Largest difference of the kernel from PyTorch in an environment, in the median: single ones may differ, for
     where a foot almost slips rounding decides whether it does.
     """
     with torch.autocast(state.device.type, enabled=False):
-        said = formula(state, control, contacts)
-    apart = (robot(state, control, contacts) - said).abs() / (1.0 + said.abs())
+        expected = reference(state, control, contacts)
+    apart = (robot(state, control, contacts) - expected).abs() / (1.0 + expected.abs())
     return float(apart.amax(-1).nan_to_num(math.inf).median())
 
 
-_told: set[str] = set()
+_warned: set[str] = set()
 
 
-def _tell(reason: str) -> None:
+def _warn_once(reason: str) -> None:
     """Warns once in a process."""
-    if reason not in _told:
-        _told.add(reason)
+    if reason not in _warned:
+        _warned.add(reason)
         logger.warning("mechanics are left to PyTorch, which is several times slower: %s", reason)
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-
-__all__ = ["ENOUGH", "SWITCH", "differentiated_otherwise", "proved_robot"]
+__all__ = ["TRIAL_STATES", "SWITCH", "differentiated_otherwise", "verified_kernel"]

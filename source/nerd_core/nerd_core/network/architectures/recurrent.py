@@ -17,16 +17,17 @@ from typing import Literal, cast, override
 import torch
 from torch import Tensor, nn
 
+from ..config import NetworkCfg
 from .base import Cache, Past, SequenceModel
 from .layers import Heads, Linear
 
 
 @dataclass(frozen=True)
-class RecurrentCfg:
+class RecurrentCfg(NetworkCfg):
     """Shape of a recurrent network."""
 
     kind: Literal["recurrent"] = "recurrent"
-    """Names the model in files."""
+    """Names the network in files."""
     cell: Literal["gru", "lstm"] = "gru"
     """Kind of cell."""
     hidden: int = 256
@@ -41,6 +42,10 @@ class RecurrentCfg:
             raise ValueError(f"got the cell '{self.cell}', expected 'gru' or 'lstm'")
         if min(self.hidden, self.layers) < 1 or self.head_hidden < 0:
             raise ValueError(f"got {self}, expected positive sizes")
+
+    @override
+    def build(self, in_dim: int, out_dims: Sequence[int], members: int = 1) -> Recurrent:
+        return Recurrent(self, in_dim, out_dims, members)
 
 
 class Cell(nn.Module):

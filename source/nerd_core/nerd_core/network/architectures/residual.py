@@ -19,16 +19,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from .base import Cache, Past, SequenceModel, last_windows
+from ..config import NetworkCfg
 from .layers import Linear
+from .windowed import WindowedModel
 
 
 @dataclass(frozen=True)
-class ResidualMlpCfg:
+class ResidualMlpCfg(NetworkCfg):
     """Shape of a gated residual perceptron."""
 
     kind: Literal["residual"] = "residual"
-    """Names the model in files."""
+    """Names the network in files."""
     width: int = 96
     """Features that the blocks pass on."""
     hidden: int = 128
@@ -44,6 +45,15 @@ class ResidualMlpCfg:
     def __post_init__(self):
         if min(self.width, self.hidden, self.layers, self.window) < 1 or self.kinks < 0:
             raise ValueError(f"got {self}, expected positive sizes")
+
+    @property
+    @override
+    def has_memory(self) -> bool:
+        return self.window > 1
+
+    @override
+    def build(self, in_dim: int, out_dims: Sequence[int], members: int = 1) -> ResidualMlp:
+        return ResidualMlp(self, in_dim, out_dims, members)
 
 
 class GatedBlock(nn.Module):
@@ -72,7 +82,7 @@ class GatedBlock(nn.Module):
         return x + self.out(inside)
 
 
-class ResidualMlp(SequenceModel):
+class ResidualMlp(WindowedModel):
     """Gated residual perceptron over the last tokens."""
 
     def __init__(self, cfg: ResidualMlpCfg, in_dim: int, out_dims: Sequence[int], members: int = 1):
@@ -84,7 +94,7 @@ class ResidualMlp(SequenceModel):
             out_dims: Lengths of the parts of the output; they share all layers.
             members: Number of sets of weights (an ensemble when more than one).
         """
-        super().__init__(in_dim, out_dims, members)
+        super().__init__(cfg.window, in_dim, out_dims, members)
         self.cfg = cfg
         self.embed = Linear(in_dim * cfg.window, cfg.width, members=members)
         self.blocks = cast(
@@ -95,45 +105,12 @@ class ResidualMlp(SequenceModel):
         for param in self.head.parameters():
             nn.init.zeros_(param)
 
+    @override
     def _evaluate(self, x: Tensor) -> Tensor:
-        """Outputs (E, ..., out_dim) of joined tokens (E, ..., window * in_dim)."""
         x = self.embed(x)
         for block in self.blocks:
             x = block(x)
         return self.head(x)
-
-    @override
-    def prefill(self, x: Tensor) -> tuple[Tensor, Past]:
-        x = self._spread(x, 3)
-        window = self.cfg.window
-        joined = x if window == 1 else last_windows(x, window).flatten(-2)
-        return self._gather(self._evaluate(joined)), (x[..., max(0, x.shape[-2] - window + 1) :, :],)
-
-    @override
-    def extend(self, x: Tensor, past: Past | None) -> tuple[Tensor, Past]:
-        x = self._spread(x, 2)
-        window = self.cfg.window
-        if window == 1:
-            return self._gather(self._evaluate(x)), ()
-        tokens = x.unsqueeze(-2) if past is None else torch.cat((past[0], x.unsqueeze(-2)), -2)
-        joined = functional.pad(tokens, (0, 0, window - tokens.shape[-2], 0)).flatten(-2)
-        return self._gather(self._evaluate(joined)), (tokens[..., max(0, tokens.shape[-2] - window + 1) :, :],)
-
-    @override
-    def init_cache(
-        self, batch: int, device: torch.device | str | None = None, dtype: torch.dtype | None = None
-    ) -> Cache:
-        kind = self._like_weights(device, dtype)
-        return {"tokens": torch.zeros(self.members, batch, self.cfg.window, self.in_dim, **kind)}
-
-    @override
-    @torch.no_grad()
-    def step(self, x: Tensor, cache: Cache) -> Tensor:
-        x, tokens = self._spread_step(x, cache), cache["tokens"]
-        if self.cfg.window == 1:
-            return self._gather(self._evaluate(x))
-        tokens.copy_(torch.cat((tokens[:, :, 1:], x.unsqueeze(2).to(tokens.dtype)), 2))
-        return self._gather(self._evaluate(tokens.flatten(-2).to(x.dtype)))
 
 
 __all__ = ["ResidualMlp", "ResidualMlpCfg"]

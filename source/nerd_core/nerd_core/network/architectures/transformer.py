@@ -19,24 +19,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, cast, override
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ..config import NetworkCfg
 from .attention import attend_sequences
 from .base import Cache, Past, SequenceModel, last_windows
 from .layers import Heads, LayerNorm, Linear
 
 
 @dataclass(frozen=True)
-class TransformerCfg:
+class TransformerCfg(NetworkCfg):
     """Shape of a causal transformer."""
 
     kind: Literal["transformer"] = "transformer"
-    """Names the model in files."""
+    """Names the network in files."""
     width: int = 192
     """Features of a token inside the network; the paper uses 192 and 384."""
     layers: int = 6
@@ -66,6 +67,15 @@ class TransformerCfg:
             raise ValueError(f"got rotary_base {self.rotary_base}, expected a positive number")
         if not self.rotary and self.window > self.block_size:
             raise ValueError(f"got window {self.window} with {self.block_size} positions, expected at most as many")
+
+    @property
+    @override
+    def has_memory(self) -> bool:
+        return self.window > 1
+
+    @override
+    def build(self, in_dim: int, out_dims: Sequence[int], members: int = 1) -> Transformer:
+        return Transformer(self, in_dim, out_dims, members)
 
 
 PRESETS: dict[str, TransformerCfg] = {
@@ -357,8 +367,7 @@ def transformer_cfg(preset: str, **changes: Any) -> TransformerCfg:
     """A preset, by name, with changes."""
     if preset not in PRESETS:
         raise ValueError(f"got the preset '{preset}', expected one of {sorted(PRESETS)}")
-    values = {name: getattr(PRESETS[preset], name) for name in TransformerCfg.__dataclass_fields__}
-    return TransformerCfg(**{**values, **changes})
+    return replace(PRESETS[preset], **changes)
 
 
 __all__ = ["PRESETS", "Transformer", "TransformerCfg", "attend", "transformer_cfg"]

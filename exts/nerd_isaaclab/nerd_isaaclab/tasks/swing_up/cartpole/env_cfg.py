@@ -13,18 +13,14 @@ Here a full action is 50 N on a cart and a pole of 1 kg each, so up to 2.5 g: a 
 twice as much, policies learn to end episodes that start badly by exceeding a speed: hanging costs more than stopping.
 """
 
-import math
-
-import isaaclab.sim as sim_utils
-from isaaclab.assets import ArticulationCfg, AssetBaseCfg
-from isaaclab.managers import EventTermCfg, ObservationGroupCfg, ObservationTermCfg, RewardTermCfg, SceneEntityCfg
+from isaaclab.managers import ObservationGroupCfg, ObservationTermCfg, RewardTermCfg, SceneEntityCfg
 from isaaclab.managers import TerminationTermCfg as DoneTermCfg
-from isaaclab.scene import InteractiveSceneCfg
 from isaaclab.utils import configclass, replace
 
-from ... import mdp
-from ...assets.robots import CARTPOLE_CFG
-from ..base_env_cfg import TaskEnvCfg
+from .... import mdp
+from ....robots import cartpole
+from ...base_env_cfg import joint_efforts
+from ..swing_up_env_cfg import SwingUpEnvCfg, reset_joint
 
 CART = "slider_to_cart"
 POLE = "cart_to_pole"
@@ -41,23 +37,10 @@ def _pole() -> SceneEntityCfg:
 
 
 @configclass
-class CartpoleSceneCfg(InteractiveSceneCfg):
-    """A cartpole above a ground it never touches."""
-
-    ground = AssetBaseCfg(prim_path="/World/ground", spawn=sim_utils.GroundPlaneCfg(size=(100.0, 100.0)))
-    robot: ArticulationCfg = replace(CARTPOLE_CFG, prim_path="{ENV_REGEX_NS}/Robot")
-    light = AssetBaseCfg(
-        prim_path="/World/light", spawn=sim_utils.DistantLightCfg(color=(0.9, 0.9, 0.9), intensity=2500.0)
-    )
-
-
-@configclass
 class ActionsCfg:
     """One number in [-1, 1]: the force on the cart."""
 
-    force = mdp.JointEffortActionCfg(
-        asset_name="robot", joint_names=[CART], scale=MAX_FORCE, clip={CART: (-MAX_FORCE, MAX_FORCE)}
-    )
+    force = joint_efforts(MAX_FORCE, CART)
 
 
 @configclass
@@ -80,16 +63,8 @@ class ObservationsCfg:
 class EventsCfg:
     """Starts: anywhere, at any angle."""
 
-    reset_cart = EventTermCfg(
-        func=mdp.reset_joints_by_offset,
-        mode="reset",
-        params={"asset_cfg": _cart(), "position_range": (-1.0, 1.0), "velocity_range": (-1.0, 1.0)},
-    )
-    reset_pole = EventTermCfg(
-        func=mdp.reset_joints_by_offset,
-        mode="reset",
-        params={"asset_cfg": _pole(), "position_range": (-math.pi, math.pi), "velocity_range": (-1.0, 1.0)},
-    )
+    reset_cart = reset_joint(CART, position=(-1.0, 1.0))
+    reset_pole = reset_joint(POLE)
 
 
 @configclass
@@ -105,7 +80,7 @@ class RewardsCfg:
 
 @configclass
 class TerminationsCfg:
-    """End of the time, of the rail, or of reason."""
+    """End of the time or of the rail, a speed that is too high, or a simulation that exploded."""
 
     time_out = DoneTermCfg(func=mdp.time_out, time_out=True)
     cart_out = DoneTermCfg(func=mdp.joint_pos_out_of_manual_limit, params={"asset_cfg": _cart(), "bounds": (-4.0, 4.0)})
@@ -119,23 +94,16 @@ class TerminationsCfg:
 
 
 @configclass
-class CartpoleEnvCfg(TaskEnvCfg):
+class CartpoleEnvCfg(SwingUpEnvCfg):
     """Swing-up of the cartpole."""
 
-    scene: CartpoleSceneCfg = CartpoleSceneCfg(num_envs=512, env_spacing=4.0, clone_in_fabric=True)
-    observations: ObservationsCfg = ObservationsCfg()
-    actions: ActionsCfg = ActionsCfg()
-    events: EventsCfg = EventsCfg()
-    rewards: RewardsCfg = RewardsCfg()
-    terminations: TerminationsCfg = TerminationsCfg()
-    episode_steps: int = 300
-
-
-@configclass
-class CartpolePlayEnvCfg(CartpoleEnvCfg):
-    """The same with few envs, to be watched."""
+    observations: object = ObservationsCfg()
+    actions: object = ActionsCfg()
+    events: object = EventsCfg()
+    rewards: object = RewardsCfg()
+    terminations: object = TerminationsCfg()
 
     def __post_init__(self):
-        """Apply Isaac Lab's settings for playback."""
+        """Fill in the cartpole, whose actions and rewards are its own."""
         super().__post_init__()
-        self.play_mode()
+        self.scene.robot = replace(cartpole.articulation(), prim_path="{ENV_REGEX_NS}/Robot")

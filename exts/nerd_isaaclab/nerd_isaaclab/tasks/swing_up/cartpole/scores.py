@@ -6,8 +6,8 @@
 import torch
 from isaaclab.utils.math import wrap_to_pi
 
-from ..scores import Score
-from .cartpole_env_cfg import POLE
+from ...scores import Score
+from .env_cfg import POLE
 
 UPRIGHT = 0.2
 """Largest angle from upright that counts as upright [rad]."""

@@ -1,4 +1,0 @@
-# Copyright (c) 2026, The nerd_isaaclab developers.
-# SPDX-License-Identifier: BSD-3-Clause
-
-"""Agents of the Cartpole tasks."""

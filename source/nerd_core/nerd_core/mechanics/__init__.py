@@ -1,0 +1,21 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Rigid-body mechanics of one robot, with contacts and joint stops by rules that are learned.
+
+``step`` takes a control step and is what others use; ``config`` has its settings. Beneath it stand ``multibody`` (mass
+matrix, bias force, momenta), ``contact_constraints`` (which slots may touch the ground), ``constraint_solver`` with
+``gauss_seidel`` and ``rules`` (the impulses of contacts, stops and drives), and ``constants``, the table of what is
+learned beside the rules. ``kernel`` takes the same step in one Warp kernel, file by file under the same names. Symbols,
+units and sources are in ``docs/glossary.md``.
+
+Example::
+
+    from nerd_core.mechanics.config import MechanicsCfg
+    from nerd_core.mechanics.step import Mechanics
+    from nerd_core.robot.frames import ChangeCodec
+
+    mechanics = Mechanics(spec, ChangeCodec(spec), MechanicsCfg(substeps=4))
+    change = mechanics(state, control, contacts)  # what the robot does in one control step
+    next_state = mechanics.codec.apply(state, change)
+"""

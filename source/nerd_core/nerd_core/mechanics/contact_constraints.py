@@ -1,0 +1,217 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Contacts of one robot as constraints: which slots may touch the ground, along which axes, and how they move.
+
+The ground below a slot is a plane for the time of a control step. With ``n`` for its normal, ``J`` for the Jacobian of
+the point of the slot that is next to it, and ``v`` for the generalised velocities, the constraint of a contact is::
+
+    gap(t) >= 0          d gap / dt = transpose(n) J v          (along the ground: friction)
+
+Example::
+
+    slots = ContactSlots(multibody, MechanicsCfg(substeps=4))
+    planes = slots.ground_planes(frames, root_rotation, contacts)
+    constraints = slots.constraints(frames, motion, planes, root_rotation, root_displacement)
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from ..contact.contacts import SAME_PLACE, Contacts
+from ..robot.spec import RobotSpec
+from .config import MechanicsCfg
+from .constants import COUNTED_GAP, EPSILON, SLIDING_SPEED_SQUARED, UNREACHABLE
+from .multibody import BodyFrames, BodyMotion, Multibody
+from .vectors import cross, rotate, rotate_inverse
+
+
+class GroundPlanes(NamedTuple):
+    """The ground below each slot, a plane for the time of a control step."""
+
+    offset: Tensor
+    """Where a slot's centre touches it, along the normal, from where the root began [m], shape (slots, M)."""
+    normal: Tensor
+    """Normal, environment axes, shape (slots, 3, M); zeros where there is no ground."""
+
+
+class ContactConstraints(NamedTuple):
+    """The slots that may touch in a physics step. Rows are normals, then two directions along the ground for each."""
+
+    jacobian: Tensor
+    """Velocity of each row per generalised velocity, shape (dim, 3 P, M)."""
+    linear_bias_velocity: Tensor
+    """What the bias accelerations of the bodies' centres of mass add to the velocity of each row in the step [m/s],
+    shape (3 P, M)."""
+    angular_bias_velocity: Tensor
+    """The same by the angular bias accelerations of the bodies."""
+    gap: Tensor
+    """Gaps at the beginning [m], shape (P, M)."""
+    in_reach: Tensor
+    """One for a slot that the solver looks at, zero for one that is too far, shape (P, M)."""
+    count: Tensor
+    """How many of all slots are near the ground, shape (1, M)."""
+
+
+class ContactSlots(nn.Module):
+    """The slots of one robot that can touch the ground. Has no parameters."""
+
+    slots: Tensor
+    """Numbers of the slots in the order in which they are solved: body by body, each branch to its end; shape (K,)."""
+    max_contacts: int
+    """Most slots that are looked at in a physics step."""
+    _bodies: Tensor
+    _points: Tensor
+    _radius: Tensor
+
+    def __init__(self, multibody: Multibody, cfg: MechanicsCfg, has_contacts: bool = True):
+        """Looks for what can touch.
+
+        Args:
+            multibody: The robot.
+            cfg: Settings of mechanics.
+            has_contacts: Whether the robot may touch the ground at all.
+        """
+        super().__init__()
+        self.spec, self.cfg, self.multibody = multibody.spec, cfg, multibody
+        spec = multibody.spec
+        index = {name: number for number, name in enumerate(spec.body_names)}
+        rank = {number: place for place, number in enumerate(multibody.depth_first)}
+        slots = outer_slots(spec) if has_contacts else []
+        slots.sort(key=lambda slot: (rank[index[spec.slots[slot].body]], slot))
+        self.max_contacts = min(cfg.slots, len(slots))
+        buffers = {
+            "slots": torch.tensor(slots, dtype=torch.long),
+            "_bodies": torch.tensor([index[spec.slots[slot].body] for slot in slots], dtype=torch.long),
+            "_points": torch.tensor([spec.slots[slot].point for slot in slots]).reshape(-1, 3, 1),
+            "_radius": torch.tensor([spec.slots[slot].radius for slot in slots]),
+        }
+        for name, value in buffers.items():
+            self.register_buffer(name, value, persistent=False)
+
+    def ground_planes(
+        self, frames: BodyFrames, root_rotation: Tensor | None, contacts: Contacts | None
+    ) -> GroundPlanes | None:
+        """The ground below all slots at the beginning of a control step; None for a robot that touches none.
+
+        Args:
+            frames: Where the bodies are.
+            root_rotation: Rotation matrices of the root, shape (3, 3, M); None for a fixed base.
+            contacts: Contacts of all slots of the robot, leading dimension (M,); None for one that touches nothing.
+        """
+        if contacts is None:
+            return None
+        distance, normal, active = (
+            each.index_select(1, self.slots) for each in (contacts.distance, contacts.normal, contacts.active)
+        )
+        gap = (distance - self._radius).masked_fill(~active, UNREACHABLE).t()
+        normal, centres = normal.permute(1, 2, 0).contiguous(), self._centres(frames)
+        centres = centres if root_rotation is None else rotate(root_rotation, centres)
+        return GroundPlanes((centres * normal).sum(1) - gap, normal)
+
+    def constraints(
+        self,
+        frames: BodyFrames,
+        motion: BodyMotion,
+        planes: GroundPlanes,
+        root_rotation: Tensor | None,
+        root_displacement: Tensor | None,
+    ) -> ContactConstraints:
+        """The slots that come nearest to the ground in a physics step.
+
+        Args:
+            frames: Where the bodies are.
+            motion: How they move.
+            planes: What :meth:`ground_planes` gave when the control step began.
+            root_rotation: Rotation matrices of the root, shape (3, 3, M); None for a fixed base.
+            root_displacement: How far the root has come since, environment axes [m], shape (3, M); None for a fixed
+                base.
+        """
+        dt, centres, offset, normal = self.spec.physics_dt, self._centres(frames), planes.offset, planes.normal
+        if root_rotation is not None and root_displacement is not None:
+            offset = offset - (normal * root_displacement).sum(1)
+            normal = rotate_inverse(root_rotation, normal)
+        gap = (centres * normal).sum(1) - offset
+        angular, linear, angular_bias, linear_bias, arm = (
+            each.index_select(0, self._bodies) for each in (*motion, frames.centres_of_mass)
+        )
+        arm = centres - arm
+        approach = ((linear + cross(angular, arm)) * normal).sum(1)
+        nearest = torch.minimum(gap, torch.add(gap, approach, alpha=dt))
+        count = (nearest < COUNTED_GAP).sum(0, keepdim=True).to(gap.dtype)
+        chosen = nearest.topk(self.max_contacts, dim=0, largest=False).indices.sort(0).values
+        vectors = chosen.unsqueeze(1).expand(-1, 3, -1)
+        gap, radius = gap.gather(0, chosen), self._radius[chosen]
+        normal, centres, linear, angular_bias, linear_bias, arm = (
+            each.gather(0, vectors) for each in (normal, centres, linear, angular_bias, linear_bias, arm)
+        )
+        axes = contact_axes(normal, torch.add(linear, linear_bias, alpha=dt), root_rotation)
+        to_ground = radius.unsqueeze(1) * normal
+        jacobian = self.multibody.point_jacobian(frames, self._bodies[chosen], centres - to_ground)
+        rotational_bias = cross(angular_bias, arm - to_ground)
+        return ContactConstraints(
+            jacobian=torch.cat([(jacobian * axis).sum(2) for axis in axes], 1),
+            linear_bias_velocity=dt * torch.cat([(linear_bias * axis).sum(1) for axis in axes]),
+            angular_bias_velocity=dt * torch.cat([(rotational_bias * axis).sum(1) for axis in axes]),
+            gap=gap,
+            in_reach=(gap < torch.add(self.cfg.reach, radius, alpha=self.cfg.reach_by_radius)).to(gap.dtype),
+            count=count,
+        )
+
+    def normal_jacobian(self, frames: BodyFrames) -> Tensor:
+        """Velocities of all slots' centres along the third axis of the root per generalised velocity, shape
+        (dim, slots), in the first of the poses.
+
+        Args:
+            frames: Where the bodies are.
+        """
+        return self.multibody.point_jacobian(frames, self._bodies.unsqueeze(-1), self._centres(frames))[:, :, 2, 0]
+
+    def _centres(self, frames: BodyFrames) -> Tensor:
+        """Centres of all slots in the axes of the root, shape (slots, 3, M)."""
+        return self.multibody.place_points(frames, self._bodies, self._points)
+
+
+def outer_slots(spec: RobotSpec) -> list[int]:
+    """Slots without those within another of the same body: at the same point with a radius that is no larger."""
+    found: list[int] = []
+    for number, slot in enumerate(spec.slots):
+        twins = [
+            other
+            for other, each in enumerate(spec.slots)
+            if other != number and each.body == slot.body and math.dist(each.point, slot.point) < SAME_PLACE
+        ]
+        if not any((spec.slots[other].radius, -other) > (slot.radius, -number) for other in twins):
+            found.append(number)
+    return found
+
+
+def contact_axes(normal: Tensor, velocity: Tensor, rotation: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+    """Three axes for normals of shape (P, 3, M), themselves the first. Zeros for a normal of zero.
+
+    Friction is solved along one of the others and then along the next, so it matters which they are. PhysX takes the
+    direction of motion, and for a body that hardly moves one that depends on the axes of the environment.
+
+    Args:
+        normal: The normals.
+        velocity: Velocities of the bodies [m/s], same shape.
+        rotation: Rotation matrices, shape (3, 3, M), in whose axes both stand; None for those of the environment.
+    """
+    if rotation is None:
+        rotation = torch.eye(3, device=normal.device, dtype=normal.dtype).unsqueeze(-1).expand(-1, -1, normal.shape[2])
+    first, third = rotation[0], rotation[2]  # axes of the environment
+    along_first = (normal * first).sum(1, keepdim=True).square() > 0.5
+    at_rest = cross(torch.where(along_first, third, first), normal)
+    slip = velocity - normal * (normal * velocity).sum(1, keepdim=True)
+    tangent = torch.where(slip.square().sum(1, keepdim=True) > SLIDING_SPEED_SQUARED, slip, at_rest)
+    tangent = tangent * (normal.square().sum(1, keepdim=True) > 0)
+    tangent = tangent * (tangent.square().sum(1, keepdim=True) + EPSILON).rsqrt()
+    return normal, tangent, cross(normal, tangent)
+
+
+__all__ = ["ContactConstraints", "ContactSlots", "GroundPlanes", "contact_axes", "outer_slots"]

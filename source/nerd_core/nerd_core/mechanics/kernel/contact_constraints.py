@@ -1,0 +1,107 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Contacts of one environment as constraints, for one thread: which slots are near the ground, and along which axes,
+as :mod:`nerd_core.mechanics.contact_constraints` says for batches.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import warp as wp
+
+from ..constants import COUNTED_GAP, EPSILON, SLIDING_SPEED_SQUARED
+from .multibody import BodyState
+
+
+@wp.struct
+class SlotParameters:
+    """What stays the same of a slot."""
+
+    place: int
+    """Place among the contacts."""
+    body: int
+    """Number of the body that carries it."""
+    point: wp.vec3
+    """Its centre, in the frame of the body [m]."""
+    radius: float
+    """Its radius [m]."""
+
+
+@wp.struct
+class SlotGround:
+    """The ground below a slot, a plane for the time of a control step."""
+
+    offset: float
+    """Where the slot's centre touches it, along the normal, from where the root began [m]."""
+    normal: wp.vec3
+    """Normal, environment axes; zero where there is no ground."""
+    gap: float
+    """How far away it is at the beginning of a physics step [m]."""
+    nearest: float
+    """The same, or at the end of the step with the velocity of the beginning if that is nearer [m]."""
+
+
+@wp.func
+def slot_centre(slots: wp.array[SlotParameters], slot: int, bodies: wp.array[BodyState]):
+    """Where the centre of a slot is."""
+    body = slots[slot].body
+    return bodies[body].rotation * slots[slot].point + bodies[body].position
+
+
+@wp.func
+def find_contacts(robot: Any, work: Any, root_rotation: wp.mat33, root_displacement: wp.vec3):
+    """Lists the slots that the solver looks at in ``work.contacts``.
+
+    Args:
+        robot: Tables of the robot.
+        work: Memory of the environment.
+        root_rotation: Where the root is, with ``root_displacement``, from where it began.
+
+    Returns:
+        How many there are, and how many of all slots are near the ground.
+    """
+    slots = robot.slots
+    bodies = work.bodies
+    grounds = work.grounds
+    contacts = work.contacts
+    near, found = int(0), int(0)
+    for i in range(slots.shape[0]):
+        body = slots[i].body
+        normal = wp.transpose(root_rotation) * grounds[i].normal
+        centre = slot_centre(slots, i, bodies)
+        gap = wp.dot(centre, normal) - (grounds[i].offset - wp.dot(grounds[i].normal, root_displacement))
+        arm = centre - bodies[body].centre_of_mass
+        velocity = bodies[body].linear_velocity + wp.cross(bodies[body].angular_velocity, arm)
+        nearest = wp.min(gap, gap + robot.solver.dt * wp.dot(velocity, normal))
+        grounds[i].gap = gap
+        grounds[i].nearest = nearest
+        if nearest < COUNTED_GAP:
+            near = near + 1
+    for i in range(slots.shape[0]):
+        if grounds[i].gap < robot.solver.reach + robot.solver.reach_by_radius * slots[i].radius:
+            nearer = int(0)
+            for other in range(slots.shape[0]):
+                if grounds[other].nearest < grounds[i].nearest:
+                    nearer = nearer + 1
+            if nearer < contacts.shape[0] and found < contacts.shape[0]:
+                contacts[found] = i
+                found = found + 1
+    return found, near
+
+
+@wp.func
+def friction_axes(normal: wp.vec3, velocity: wp.vec3, root_rotation: wp.mat33):
+    """Two directions across a normal: along the motion, or else one that depends on the environment, and the next."""
+    first = wp.vec3(root_rotation[0, 0], root_rotation[0, 1], root_rotation[0, 2])
+    third = wp.vec3(root_rotation[2, 0], root_rotation[2, 1], root_rotation[2, 2])
+    along_first = wp.dot(normal, first)
+    tangent = wp.cross(first, normal)
+    if along_first * along_first > 0.5:
+        tangent = wp.cross(third, normal)
+    slip = velocity - normal * wp.dot(normal, velocity)
+    if wp.dot(slip, slip) > SLIDING_SPEED_SQUARED:
+        tangent = slip
+    tangent = tangent / wp.sqrt(wp.dot(tangent, tangent) + EPSILON)
+    return tangent, wp.cross(normal, tangent)

@@ -1,0 +1,50 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""What a predictor is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..network.architectures.transformer import TransformerCfg
+from ..network.config import NetworkCfg
+from ..network.tokens import TokenCfg
+from ..robot.frames import ChangeCfg
+from .prior import PriorCfg
+
+
+@dataclass(frozen=True)
+class PredictorCfg:
+    """What a predictor is made of: a prior, a network that adds the rest, or both."""
+
+    network: NetworkCfg | None = field(default_factory=TransformerCfg)
+    """The network; None to leave everything to the prior."""
+    prior: PriorCfg | None = None
+    """What predicts the change of state without the network; None to leave everything to the network."""
+    token: TokenCfg = field(default_factory=TokenCfg)
+    """What the network sees. Its ``contacts`` also say whether a prior is given contacts."""
+    change: ChangeCfg = field(default_factory=ChangeCfg)
+    """How the change of state is written."""
+    ensemble: int = 1
+    """Number of networks, evaluated as one; their mean is the prediction, their spread says what was never seen."""
+    force_head: bool = False
+    """Whether to predict the contact force on each body, for sensors in neural mode."""
+    variance_head: bool = False
+    """Whether to predict how far off the change of state may be."""
+
+    def __post_init__(self):
+        if self.ensemble < 1:
+            raise ValueError(f"got an ensemble of {self.ensemble}, expected at least 1")
+        if self.network is None:
+            more = [name for name in ("force_head", "variance_head") if getattr(self, name)]
+            more += ["ensemble"] if self.ensemble > 1 else []
+            more += ["token.symmetric"] if self.token.symmetric else []
+            if self.prior is None or more:
+                raise ValueError(
+                    f"got no network, prior={self.prior} and {more}, expected a prior, for instance mechanics, and "
+                    "nothing that only a network can say"
+                )
+
+
+__all__ = ["PredictorCfg"]

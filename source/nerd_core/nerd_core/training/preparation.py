@@ -1,0 +1,66 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""What is set before the first update: which weights learn, and the units of tokens, changes, roll-outs and noise."""
+
+from __future__ import annotations
+
+import math
+
+from ..data.dataset import TrajectoryDataset
+from ..data.sampler import WindowSampler
+from ..predictor.predictor import Predictor
+from .config import TrainCfg, TrainingError
+from .losses import StateScale, ground_of
+
+STATISTICS_BATCH = 8192
+"""Transitions that are taken into the statistics at a time. Bounds the memory taken."""
+
+
+def choose_parts(predictor: Predictor, train_parts: str) -> None:
+    """Lets some weights learn and the others not.
+
+    Args:
+        predictor: The model.
+        train_parts: Which weights learn, see :attr:`TrainCfg.train_parts`.
+    """
+    prior, network = predictor.prior, predictor.network
+    learns = prior is not None and prior.trainable and any(True for _ in prior.parameters())
+    if train_parts != "all" and (not learns or network is None):
+        raise TrainingError(
+            f"got train_parts='{train_parts}' with prior={predictor.cfg.prior} and network={predictor.cfg.network}, "
+            "expected a model with mechanics (or another prior that learns) and a network, or 'all'"
+        )
+    predictor.residual.requires_grad_(train_parts != "prior")
+    if prior is not None and prior.trainable:
+        prior.requires_grad_(train_parts != "network")
+
+
+def gather_statistics(predictor: Predictor, scale: StateScale, data: TrajectoryDataset, cfg: TrainCfg) -> None:
+    """Sets the normalisers, unless the predictor brings its own, and the units of roll-outs and noise.
+
+    Args:
+        predictor: The model.
+        scale: Units of roll-outs and noise.
+        data: Trajectories to learn from.
+        cfg: How many transitions to look at, and the seed of their order.
+    """
+    fresh = not bool(predictor.change_normaliser.count.any())
+    batch = min(STATISTICS_BATCH, data.transitions)
+    sampler = WindowSampler(data, 1, batch, cfg.seed)
+    square, count = 0.0, 0
+    for _ in range(math.ceil(min(cfg.normaliser_transitions, data.transitions) / batch)):
+        part = next(sampler).to(predictor.device)
+        state, next_state = part.state[:, :-1], part.state[:, 1:]
+        scale.update(state, next_state)
+        if part.body_force is not None:
+            square, count = square + float(part.body_force.double().square().sum()), count + part.body_force.numel()
+        if fresh:
+            contacts = part.contacts if part.contacts is not None else predictor.contacts(state, ground_of(part))
+            predictor.update_statistics(state, part.control, next_state, contacts)
+    scale.finalise()
+    if fresh:
+        predictor.finalise_statistics(math.sqrt(square / count) if square else None)
+
+
+__all__ = ["choose_parts", "gather_statistics"]

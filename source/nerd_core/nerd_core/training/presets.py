@@ -1,0 +1,72 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Models by name, each with settings of the training that suit it: what ``nerd train --preset`` offers.
+
+Example::
+
+    chosen = PRESETS["mechanics"]
+    train(Predictor(data.spec, chosen.predictor), data, None, replace(chosen.training, minutes=8.0))
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ..network.architectures.mlp import MlpCfg
+from ..network.architectures.recurrent import RecurrentCfg
+from ..network.architectures.residual import ResidualMlpCfg
+from ..network.architectures.transformer import transformer_cfg
+from ..network.tokens import TokenCfg
+from ..predictor.config import PredictorCfg
+from ..predictor.mechanics_prior import MechanicsPriorCfg
+from .config import TrainCfg
+from .optimiser import OptimiserCfg
+
+DEFAULT_MINUTES = 5.0
+"""Budget of a run for which none was given [min]."""
+
+PresetName = Literal["residual", "tiny", "small", "paper-192", "paper-384", "mlp", "gru", "lstm", "mechanics"]
+
+SEES_STOPS, AS_PUBLISHED = TokenCfg(limits=True), TokenCfg(limits=False)
+"""What networks see. Those that repeat or vary the published models see what these see: no stops of joints."""
+
+SINGLE_STEPS = TrainCfg(minutes=DEFAULT_MINUTES)
+"""Training of a network without memory."""
+
+# Windows of three times the network's own: most tokens then see a full one.
+WINDOWS = TrainCfg(minutes=DEFAULT_MINUTES, window_length=30, batch_size=256, optimiser=OptimiserCfg(lr=3.0e-3))
+"""Training of a network with memory."""
+
+# A few thousand weights, which all regimes and speeds teach the same.
+RULES = TrainCfg(
+    minutes=DEFAULT_MINUTES, batch_size=1024, regime_power=1.0, speed_weighting=0.3, normaliser_transitions=100_000
+)
+"""Training of mechanics whose rules of contacts and stops are learned."""
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A model, and how to train it."""
+
+    predictor: PredictorCfg
+    """The model."""
+    training: TrainCfg = field(default_factory=lambda: SINGLE_STEPS)
+    """The training."""
+
+
+PRESETS: dict[PresetName, Preset] = {
+    "residual": Preset(PredictorCfg(network=ResidualMlpCfg(), token=SEES_STOPS)),
+    "tiny": Preset(PredictorCfg(network=transformer_cfg("tiny"), token=SEES_STOPS), WINDOWS),
+    "small": Preset(PredictorCfg(network=transformer_cfg("small"), token=SEES_STOPS), WINDOWS),
+    "paper-192": Preset(PredictorCfg(network=transformer_cfg("paper-192"), token=AS_PUBLISHED), WINDOWS),
+    "paper-384": Preset(PredictorCfg(network=transformer_cfg("paper-384"), token=AS_PUBLISHED), WINDOWS),
+    "mlp": Preset(PredictorCfg(network=MlpCfg(), token=AS_PUBLISHED)),
+    "gru": Preset(PredictorCfg(network=RecurrentCfg(cell="gru"), token=AS_PUBLISHED), WINDOWS),
+    "lstm": Preset(PredictorCfg(network=RecurrentCfg(cell="lstm"), token=AS_PUBLISHED), WINDOWS),
+    "mechanics": Preset(PredictorCfg(network=None, prior=MechanicsPriorCfg()), RULES),
+}
+"""The presets by name."""
+
+__all__ = ["DEFAULT_MINUTES", "PRESETS", "Preset", "PresetName"]
