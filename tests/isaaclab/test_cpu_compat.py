@@ -1,7 +1,7 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""The answers to a machine without CUDA: in force on every way in, without effect where there is CUDA."""
+"""The cures of ``compat``: for a machine without CUDA (in force on every way in), and for ctrl-C that gets lost."""
 
 from __future__ import annotations
 
@@ -205,3 +205,36 @@ def test_engine_threads_are_set_only_when_asked_for(monkeypatch):
     assert ovphysx.PhysXConfig(num_threads=8).num_threads == 2
     with pytest.raises(ValueError, match=r"NERD_PHYSX_THREADS=many, expected a number"):
         engine_threads.install({engine_threads.VARIABLE: "many"})
+
+
+LOSES_CTRL_C = """
+import ctypes, signal, sys, time
+from nerd_isaaclab.compat import interrupts
+if {cured}:
+    interrupts.install()
+    interrupts.install()
+signal.signal(signal.SIGINT, signal.default_int_handler)
+@ctypes.CFUNCTYPE(None)
+def callback():
+    signal.raise_signal(signal.SIGINT)
+callback()
+time.sleep({patience})
+print("the program went on")
+"""
+
+
+@pytest.mark.parametrize(("cured", "patience"), [(True, 20), (False, 0.2)])
+def test_ctrl_c_in_a_callback_from_c_is_not_lost(cured: bool, patience: float):
+    """A ctrl-C that falls into a callback from C, where nobody can catch it, ends the program; uncured it is lost."""
+    done = run(LOSES_CTRL_C.format(cured=cured, patience=patience))
+    assert ("the program went on" in done.stdout) is not cured
+    assert (done.returncode != 0) is cured, done.stderr
+    assert ("KeyboardInterrupt" in done.stderr) and ("ignored" in done.stderr) is not cured
+
+
+def test_other_reports_of_python_stay():
+    """What else Python reports as ignored is reported as before."""
+    code = "from nerd_isaaclab.compat import interrupts\ninterrupts.install()\n"
+    code += "class A:\n    def __del__(self): raise ValueError('in a finaliser')\nA()"
+    done = run(code)
+    assert done.returncode == 0 and "in a finaliser" in done.stderr

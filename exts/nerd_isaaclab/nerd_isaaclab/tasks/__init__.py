@@ -6,8 +6,9 @@
 ``isaaclab train``, ``play``, ``list_envs``, ... import this module before they look up a task or read their arguments.
 A script of your own writes ``import nerd_isaaclab.tasks`` before its first other import of Isaac Lab. Importing it
 
-1. cures pinned memory without CUDA (:mod:`nerd_isaaclab.compat.pinned_memory`), and sets the threads of the engine if
-   asked to (:mod:`nerd_isaaclab.compat.engine_threads`);
+1. cures pinned memory without CUDA (:mod:`nerd_isaaclab.compat.pinned_memory`), sets the threads of the engine if asked
+   to (:mod:`nerd_isaaclab.compat.engine_threads`), and lets no ctrl-C get lost
+   (:mod:`nerd_isaaclab.compat.interrupts`);
 2. falls back to local assets when NVIDIA's cannot be reached (:mod:`nerd_isaaclab.assets.root`);
 3. registers the tasks with Gymnasium, those of each folder ``<family>/<robot>``, and ``NeRD-<id>`` for all other
    manager-based tasks (:mod:`nerd_isaaclab.tasks.derived`);
@@ -21,10 +22,11 @@ import pkgutil
 import sys
 
 from ..assets.root import install_fallback
-from ..compat import engine_threads, no_cuda, pinned_memory
+from ..compat import engine_threads, interrupts, no_cuda, pinned_memory
 
 pinned_memory.install()
 engine_threads.install()
+interrupts.install()
 install_fallback()
 
 from . import derived  # noqa: E402
