@@ -16,14 +16,13 @@ from .. import checkpoint
 from ..files.provenance import describe_run
 from ..files.serialization import to_plain
 from .config import TrainingError
+from .data_identity import differences
 from .migration import migrate_settings
 from .optimiser import load_optimiser_state, optimiser_state
+from .run_folder import BEST, LAST
 
 if TYPE_CHECKING:
     from .run import Run
-
-LAST, BEST = "last", "best"
-"""Checkpoints in the folder of a run: where it can go on, and the smallest error on validation data."""
 
 
 def save_run(run: Run) -> None:
@@ -36,6 +35,7 @@ def save_run(run: Run) -> None:
         return
     state = {
         "settings": to_plain(run.cfg),
+        "data": run.identities,
         "update": run.update,
         "seconds": run.elapsed,
         "best": run.best,
@@ -64,9 +64,15 @@ def write_checkpoint(run: Run, name: str, state: Any = None) -> None:
     if run.out is not None:
         results = {"validation": run.history[-1]} if run.history else {}
         origin = describe_run(seeds={"training": run.cfg.seed}, data=run.digests)
-        checkpoint.save(
-            run.out / name, run.predictor, training=run.cfg, provenance=origin, results=results, state=state
-        )
+        try:
+            checkpoint.save(
+                run.out / name, run.predictor, training=run.cfg, provenance=origin, results=results, state=state
+            )
+        except OSError as error:
+            raise TrainingError(
+                f"the run cannot be saved in '{run.out}' ({error.strerror or error}): what was saved before is whole; "
+                "make room there, and go on with --resume"
+            ) from error
 
 
 def restore_run(run: Run, out: Path) -> None:
@@ -84,6 +90,15 @@ def restore_run(run: Run, out: Path) -> None:
             f"the run '{out}' was started with other settings ({', '.join(changed)}): go on with the same, or "
             "start a new run from its weights"
         )
+    # A run of an earlier version does not say what it was started on.
+    known = state.get("data") or run.identities
+    others = {name: differences(own, known.get(name)) for name, own in run.identities.items()}
+    if any(others.values()):
+        changed = "; ".join(f"{name}: {words}" for name, words in others.items() if words)
+        raise TrainingError(
+            f"the run '{out}' was started on other data ({changed}): go on with the same, or start a new run from its "
+            f"weights (--start {out / BEST})"
+        )
     run.predictor.load_state_dict(checkpoint.read(out / LAST, run.predictor.spec).tensors)
     with torch.no_grad():
         for param, weight in zip(run.params, state["weights"], strict=True):
@@ -100,4 +115,4 @@ def restore_run(run: Run, out: Path) -> None:
         run.best_weights = dict(checkpoint.read(out / BEST, run.predictor.spec).tensors)
 
 
-__all__ = ["BEST", "LAST", "restore_run", "save_run", "write_checkpoint"]
+__all__ = ["restore_run", "save_run", "write_checkpoint"]
