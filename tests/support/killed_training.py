@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -20,6 +21,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+from nerd_core.files.atomic import WRITING
 
 How = Literal["SIGKILL", "SIGTERM", "SIGINT", "SIGINT twice", "full disk", "file limit"]
 """How a training is ended. A full disk lets no file be made or renamed any more; a file limit cuts a file in two."""
@@ -44,6 +47,8 @@ class End:
     """Number of the change of a file, from 1, or the size of the largest file [bytes] for a file limit."""
     by: Literal["changes", "calls"] = "changes"
     """What is counted: changes of files in the folder of the run, or calls of functions in the training."""
+    of: str = ""
+    """Count only changes that begin so, for instance ``rename last`` (see :func:`_change`)."""
 
 
 @dataclass
@@ -187,7 +192,8 @@ def _watch_files(told: Told, out: Path, end: End | None) -> None:
     """Counts changes of files in the folder of a run, each before it is made."""
 
     def hook(event: str, args: tuple[Any, ...]) -> None:
-        if not _changes(event, args, str(out)):
+        change = _change(event, args, f"{out}{os.sep}")
+        if change is None or (end is not None and not change.startswith(end.of)):
             return
         told.changes += 1
         if end is None:
@@ -201,17 +207,22 @@ def _watch_files(told: Told, out: Path, end: End | None) -> None:
     sys.addaudithook(hook)
 
 
-def _changes(event: str, args: tuple[Any, ...], out: str) -> bool:
-    """Whether an event of the audit changes a file in the folder of the run, or that folder."""
+def _change(event: str, args: tuple[Any, ...], out: str) -> str | None:
+    """What an event of the audit changes in the folder of the run: ``rename last .last.previous``; None for nothing."""
     if event == "open":
         path, mode, flags = args
-        if not (any(letter in mode for letter in "wax+") if isinstance(mode, str) else flags & WRITES):
-            return False
-        return isinstance(path, (str, os.PathLike)) and os.fspath(path).startswith(out)
-    if event not in CHANGES:
-        return False
-    relative = event in ("os.remove", "os.rmdir") and args[1] != -1  # within a folder that is being removed
-    return relative or str(args[0]).startswith(out)
+        writes = any(letter in mode for letter in "wax+") if isinstance(mode, str) else flags & WRITES
+        names = [path] if writes and isinstance(path, (str, os.PathLike)) else []
+    elif event in CHANGES:
+        names = args[:2] if event == "os.rename" else args[:1]
+        if event in ("os.remove", "os.rmdir") and args[1] != -1:
+            return f"{event[3:]} {names[0]}"  # within a folder that is being removed
+    else:
+        return None
+    if not names or not os.fspath(names[0]).startswith(out):
+        return None
+    short = [re.sub(f"{WRITING}-[0-9a-f]+", WRITING, os.fspath(name).removeprefix(out)) for name in names]
+    return " ".join((event.removeprefix("os."), *short))
 
 
 def _end(end: End) -> None:
