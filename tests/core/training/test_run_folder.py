@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import signal
 from dataclasses import replace
 
@@ -109,6 +110,16 @@ def test_a_run_is_found_between_two_renames(tmp_path):
     assert can_go_on(tmp_path)
     assert train(fresh(), DATA, None, CFG, tmp_path, resume=True, quiet=True).updates == 3
     assert not previous(tmp_path / "last").exists()
+
+
+def test_the_best_model_is_there_if_the_kill_came_before_it_was_written(tmp_path):
+    """'last' has what the validation of its update found best: 'best' is written again, and never a newer one lost."""
+    train(fresh(), DATA, make_data(6, 12, seed=1), CFG, tmp_path, quiet=True)
+    expected = checkpoint.read(tmp_path / "best").tensors
+    shutil.rmtree(tmp_path / "best")
+    train(fresh(), DATA, make_data(6, 12, seed=1), CFG, tmp_path, resume=True, quiet=True)
+    got = checkpoint.read(tmp_path / "best").tensors
+    assert all(torch.equal(got[name], tensor) for name, tensor in expected.items())
 
 
 def test_logs_alone_are_no_run(tmp_path):

@@ -41,8 +41,8 @@ from .optimiser import make_optimiser
 from .precomputed import CHUNK, PrecomputedTransitions, require_single_steps
 from .preparation import choose_parts, gather_statistics
 from .regimes import Regimes
-from .run_folder import BEST, LAST, LOGS, RunFolder
-from .saving import restore_run, save_run, write_checkpoint
+from .run_folder import LAST, LOGS, RunFolder
+from .saving import restore_run, save_run
 
 logger = logging.getLogger(__name__)
 
@@ -164,6 +164,7 @@ class Run:
         self.noise = torch.Generator(self.device)
         self.update, self.best, self.validations_without_gain = 0, math.inf, 0
         self.best_weights: dict[str, Tensor] | None = None
+        self.best_is_saved = True
         self.history: list[dict[str, Any]] = []
         self.saved = time.monotonic()
         self.one_step_loss = CompiledOrPlain(one_step_loss, "training goes on") if cfg.compile else one_step_loss
@@ -335,7 +336,9 @@ class Run:
             save_run(self)
 
     def validate(self) -> OpenLoopErrors | None:
-        """Errors on the validation data, of the averaged weights. Keeps these if they are the best so far."""
+        """Errors on the validation data, of the averaged weights. Keeps these if they are the best so far; to be
+        followed by a save.
+        """
         if self.valid is None or not self.processes.is_first:
             return None
         longest = int(self.valid.length.max())
@@ -349,7 +352,7 @@ class Run:
             if score < self.best:
                 self.best, self.validations_without_gain = score, 0
                 self.best_weights = {name: x.detach().clone() for name, x in self.predictor.state_dict().items()}
-                write_checkpoint(self, BEST)
+                self.best_is_saved = False
         return errors
 
     def validation_summary(self) -> str:

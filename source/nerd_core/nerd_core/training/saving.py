@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 
 def save_run(run: Run) -> None:
-    """Saves the averaged weights as the checkpoint ``last``, with all that is needed to go on.
+    """Saves the averaged weights as the checkpoint ``last``, with all that is needed to go on; then as ``best``, if the
+    validation of this update says so. In this order a kill in between loses neither: see :func:`restore_run`.
 
     Args:
         run: The run. Only the first process saves, and only if the run has a folder.
@@ -50,6 +51,9 @@ def save_run(run: Run) -> None:
     }
     with run.ema.average_weights():
         write_checkpoint(run, LAST, state)
+        if not run.best_is_saved:
+            write_checkpoint(run, BEST)
+            run.best_is_saved = True
     run.saved = time.monotonic()
 
 
@@ -100,6 +104,10 @@ def restore_run(run: Run, out: Path) -> None:
             f"weights (--start {out / BEST})"
         )
     run.predictor.load_state_dict(checkpoint.read(out / LAST, run.predictor.spec).tensors)
+    run.update, run.before = state["update"], state["seconds"]
+    run.best, run.validations_without_gain, run.history = state["best"], state["stale"], state["history"]
+    if math.isfinite(run.best):
+        run.best_weights = _best_weights(run, out)
     with torch.no_grad():
         for param, weight in zip(run.params, state["weights"], strict=True):
             param.copy_(weight)
@@ -109,10 +117,23 @@ def restore_run(run: Run, out: Path) -> None:
     run.windows.load_state_dict(state["windows"])
     if run.rollouts is not None:
         run.rollouts.load_state_dict(state["rollouts"])
-    run.update, run.before = state["update"], state["seconds"]
-    run.best, run.validations_without_gain, run.history = state["best"], state["stale"], state["history"]
-    if math.isfinite(run.best):
-        run.best_weights = dict(checkpoint.read(out / BEST, run.predictor.spec).tensors)
+
+
+def _best_weights(run: Run, out: Path) -> dict[str, torch.Tensor]:
+    """Weights of the best validation, of a run whose predictor has those of ``last``.
+
+    If that validation was made at the last save, a kill may have come before ``best`` was written: then it is now.
+    """
+    if run.validations_without_gain or run.history[-1]["update"] != run.update:
+        return dict(checkpoint.read(out / BEST, run.predictor.spec).tensors)
+    if run.processes.is_first and _validated_at(out / BEST) != run.update:
+        write_checkpoint(run, BEST)
+    return {name: tensor.detach().clone() for name, tensor in run.predictor.state_dict().items()}
+
+
+def _validated_at(path: Path) -> int | None:
+    """Update at which the model of a checkpoint was validated; None if there is none."""
+    return checkpoint.read_config(path).results.get("validation", {}).get("update") if path.is_dir() else None
 
 
 __all__ = ["restore_run", "save_run", "write_checkpoint"]
