@@ -94,7 +94,12 @@ class Trainings:
         assert self._server.stdin is not None and self._server.stdout is not None
         told = out.parent / TOLD
         told.write_text(json.dumps(asdict(Told())))
-        order = {"words": [*words, "--out", str(out)], "out": str(out), "end": end and asdict(end), "calls": count_calls}
+        order = {
+            "words": [*words, "--out", str(out)],
+            "out": str(out),
+            "end": end and asdict(end),
+            "calls": count_calls,
+        }
         self._server.stdin.write(json.dumps(order) + "\n")
         self._server.stdin.flush()
         code = int(self._server.stdout.readline())

@@ -3,13 +3,14 @@
 
 """Trials: a training is ended in the middle, goes on, and is compared with one that was left alone.
 
-    PYTHONPATH=tests python -m support.killing_trials docs/robustness.md      # all trials, and the table in that page
+PYTHONPATH=tests python -m support.killing_trials docs/robustness.md      # all trials, and the table in that page
 """
 
 from __future__ import annotations
 
 import platform
 import random
+import shlex
 import shutil
 import signal
 import sys
@@ -32,15 +33,15 @@ Kind = Literal["new", "resumed", "overwriting"]
 """What is ended: a new run, one that goes on, or one that takes the place of a finished one."""
 
 # All that carries something from one update to the next is on.
-SETTINGS = """--batch-size 16 --window-length 2 --network.width 8 --network.hidden 8 --network.layers 1 --ema-decay .9
+SETTINGS = shlex.split("""--batch-size 16 --window-length 2 --network.width 8 --network.hidden 8 --network.layers 1 --ema-decay .9
 --rollout.weight .5 --rollout.start .3 --rollout.steps 3 --rollout.batch-size 4 --state-noise .01 --validations 3
---validation-horizons 3 --validation-trajectories 4 --optimiser.precondition-frequency 2""".split()
+--validation-horizons 3 --validation-trajectories 4 --optimiser.precondition-frequency 2""")
 
 SEED = 0
 """Decides which moments are tried."""
 
-LARGEST = 20_000
-"""Size of the files of such a run, from which a file limit is drawn [bytes]."""
+LARGEST = 13_000
+"""About the size of the largest file of such a run, below which a file limit is drawn [bytes]."""
 
 BEGIN, END = "<!-- trials of trainings: written by tests/support/killing_trials.py -->", "<!-- end of the trials -->"
 """Lines of a page between which the table stands."""
@@ -206,7 +207,10 @@ def table(outcomes: Sequence[Outcome]) -> str:
         end = outcome.trial.end
         when = "within a file" if end.how == "file limit" else moments[end.by]
         rows.setdefault((outcome.trial.kind, end.how, when), []).append(outcome)
-    lines = ["| training | ended by | moment | trials | `--resume` | plain command | faults |", "|---|---|---|---|---|---|---|"]
+    lines = [
+        "| training | ended by | moment | trials | `--resume` | plain command | faults |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for (kind, how, when), found in rows.items():
         by = [sum(each.went_on == name for each in found) for name in ("--resume", "the plain command")]
         lines.append(f"| {kind} | {how} | {when} | {len(found)} | {by[0]} | {by[1]} | {_faults(found)} |")

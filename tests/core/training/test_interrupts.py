@@ -47,7 +47,7 @@ def send_in_update(monkeypatch, update: int, *signals: int) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_within_an_update_saves_whole_updates(number, tmp_path, monkeypatch, capfd):
-    """What is saved is the state after that update, and the resumed run ends as the undisturbed one, to the last bit."""
+    """What is saved is the state after that update, and the resumed run ends as an undisturbed one does."""
     data, whole, resumed = make_data(20, 12, seed=0), fresh(), fresh()
     train(whole, data, None, CFG, quiet=True)
     send_in_update(monkeypatch, 5, number)

@@ -103,6 +103,21 @@ def test_a_run_that_cannot_begin_leaves_the_earlier_one_in_its_place(tmp_path, m
     assert updates(tmp_path) == 3
 
 
+def test_logs_that_cannot_be_written_do_not_end_a_training(tmp_path, monkeypatch, caplog):
+    """A full disk under the logs is a warning, when they are written and when they are closed."""
+    from torch.utils.tensorboard import SummaryWriter
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    for name in ("add_scalar", "close"):
+        with monkeypatch.context() as patched:
+            patched.setattr(SummaryWriter, name, full)
+            result = train(fresh(), DATA, make_data(6, 12, seed=1), CFG, tmp_path / name, quiet=True)
+        assert result.updates == updates(tmp_path / name) == 3
+    assert "goes on without logs" in caplog.text and "cut short" in caplog.text
+
+
 def test_a_run_is_found_between_two_renames(tmp_path):
     """If 'last' stands under its waiting name alone, the run goes on."""
     train(fresh(), DATA, None, CFG, tmp_path, quiet=True)

@@ -99,8 +99,8 @@ class Train:
     resume: bool = False
     """Go on with the run in ``out`` from its last save, with its settings."""
     overwrite: bool = False
-    """Start anew where there is an earlier run: its checkpoints and logs move to ``previous-<time>`` in ``out`` when the
-    new run has begun."""
+    """Start anew where there is an earlier run: when the new one has begun, checkpoints and logs of the old one move to
+    ``previous-<time>`` in ``out``."""
     device: str = "auto"
     """Where to train; ``auto`` takes a GPU if there is one."""
     recorded_contacts: bool = False

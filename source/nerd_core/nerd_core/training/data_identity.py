@@ -14,6 +14,11 @@ Identity = dict[str, Any]
 """Plain values that are the same for the same data, by what they say of it."""
 
 
+def run_identities(data: TrajectoryDataset, valid: TrajectoryDataset | None) -> dict[str, Identity | None]:
+    """Identities of the data of a run, by what they are used for."""
+    return {"training data": data_identity(data), "validation data": data_identity(valid)}
+
+
 def data_identity(data: TrajectoryDataset | None) -> Identity | None:
     """What tells data from others: the dataset, and what was chosen of it.
 
@@ -35,7 +40,11 @@ def data_identity(data: TrajectoryDataset | None) -> Identity | None:
 def differences(got: Identity | None, expected: Identity | None) -> str:
     """In which points two identities differ, as words; empty if they do not."""
     if got is None or expected is None:
-        return "" if got == expected else f"got {'none' if got is None else 'some'}, expected {'none' if expected is None else 'some'}"
+        return (
+            ""
+            if got == expected
+            else f"got {'none' if got is None else 'some'}, expected {'none' if expected is None else 'some'}"
+        )
     names = [name for name in expected if got.get(name) != expected[name]]
     return ", ".join(f"{name}: got {_short(got.get(name))}, expected {_short(expected[name])}" for name in names)
 
@@ -54,4 +63,4 @@ def _short(value: Any) -> str:
     return f"{value[:12]}..." if isinstance(value, str) and len(value) > 12 else str(value)
 
 
-__all__ = ["Identity", "data_identity", "differences"]
+__all__ = ["Identity", "data_identity", "differences", "run_identities"]

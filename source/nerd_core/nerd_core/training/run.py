@@ -31,10 +31,11 @@ from ..data.dataset import TrajectoryDataset
 from ..data.sampler import Prefetcher, WindowSampler
 from ..predictor.predictor import Predictor
 from .config import TrainCfg, TrainingError
-from .data_identity import data_identity
+from .data_identity import run_identities
 from .distributed import join_processes
 from .ema import ExponentialMovingAverage
 from .interrupts import Interrupts
+from .logs import Logs
 from .losses import StateScale, one_step_loss, rollout_loss
 from .metrics import OpenLoopErrors, open_loop
 from .optimiser import make_optimiser
@@ -169,7 +170,7 @@ class Run:
         self.saved = time.monotonic()
         self.one_step_loss = CompiledOrPlain(one_step_loss, "training goes on") if cfg.compile else one_step_loss
         self.interrupts = Interrupts()
-        self.identities = {} if out is None else _identities(data, valid)
+        self.identities = {} if out is None else run_identities(data, valid)
         self.folder = RunFolder(out) if out is not None and self.processes.is_first else None
         try:
             self.processes.wait_for_all()  # the first one may have brought the folder in order
@@ -200,12 +201,10 @@ class Run:
         if cfg.train_parts == "network" and saved is None:
             known = self.precomputed or self._encode(data, RESIDUAL_TRANSITIONS)
             predictor.set_residual_scale(known.encoded, known.target)
-        self.writer = None
-        if self.folder is not None:
-            if saved is None:
-                with self.folder.begin():
-                    save_run(self)
-            self.writer = summary_writer(self.folder.path / LOGS)
+        if self.folder is not None and saved is None:
+            with self.folder.begin():
+                save_run(self)
+        self.logs = Logs(self.folder.path / LOGS if self.folder is not None else None)
 
     def __enter__(self) -> Run:
         self.predictor.train()
@@ -218,8 +217,7 @@ class Run:
         try:
             self.batches.close()
             self.bar.close()
-            if self.writer is not None:
-                self.writer.close()
+            self.logs.close()
         finally:
             self._close_folder()
             self.predictor.eval()
@@ -318,9 +316,7 @@ class Run:
 
     def log(self, values: dict[str, float]) -> None:
         """Writes numbers to the logs."""
-        if self.writer is not None:
-            for name, value in values.items():
-                self.writer.add_scalar(name, value, self.update)
+        self.logs.add(values, self.update)
 
     def save_when_due(self, before: float) -> None:
         """Validates and saves when the next share of the run is done, and saves when the last save is long ago.
@@ -417,18 +413,6 @@ class Run:
         sampler = WindowSampler(data, 1, min(CHUNK, data.transitions), self.cfg.seed)
         count = min(count, data.transitions)
         return PrecomputedTransitions(self.predictor, sampler, count, regimes, self.cfg.speed_weighting)
-
-
-def _identities(data: TrajectoryDataset, valid: TrajectoryDataset | None) -> dict[str, Any]:
-    """What tells the data of a run from others."""
-    return {"training data": data_identity(data), "validation data": data_identity(valid)}
-
-
-def summary_writer(folder: Path) -> Any:
-    """Writes tensorboard logs. Imported late: it is slow to load."""
-    from torch.utils.tensorboard import SummaryWriter
-
-    return SummaryWriter(str(folder))
 
 
 __all__ = ["Run", "TrainResult", "train", "update_weights"]
