@@ -161,10 +161,10 @@ def _tell_of_saves(told: Told, place: Path, count_calls: bool, end: End | None) 
         told.saved = run.update
         _write(place, told)
 
-    def enter_and_tell(run: training.Run) -> training.Run:
-        told.began = run.update
+    def enter_and_tell(self: training.Run) -> training.Run:
+        told.began = self.update
         _write(place, told)
-        entered = enter(run)
+        entered = enter(self)
         if count_calls:
             sys.setprofile(_call_counter(told, end if end is not None and end.by == "calls" else None))
         return entered

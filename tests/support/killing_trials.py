@@ -33,9 +33,11 @@ Kind = Literal["new", "resumed", "overwriting"]
 """What is ended: a new run, one that goes on, or one that takes the place of a finished one."""
 
 # All that carries something from one update to the next is on.
-SETTINGS = shlex.split("""--batch-size 16 --window-length 2 --network.width 8 --network.hidden 8 --network.layers 1 --ema-decay .9
---rollout.weight .5 --rollout.start .3 --rollout.steps 3 --rollout.batch-size 4 --state-noise .01 --validations 3
---validation-horizons 3 --validation-trajectories 4 --optimiser.precondition-frequency 2""")
+SETTINGS = shlex.split(
+    "--batch-size 16 --window-length 2 --network.width 8 --network.hidden 8 --network.layers 1 --ema-decay .9 "
+    "--rollout.weight .5 --rollout.start .3 --rollout.steps 3 --rollout.batch-size 4 --state-noise .01 --validations 3 "
+    "--validation-horizons 3 --validation-trajectories 4 --optimiser.precondition-frequency 2"
+)
 
 SEED = 0
 """Decides which moments are tried."""
