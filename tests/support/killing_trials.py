@@ -193,6 +193,7 @@ def all_trials(told: Told) -> list[Trial]:
         ("new", "full disk", 12),
         ("resumed", "full disk", 6),
         ("overwriting", "full disk", 12),
+        ("overwriting", "SIGINT", 8),
     ):
         last = told.changes if kind == "new" else told.changes // 3
         trials += [Trial(kind, End(how, draw.randint(1, last))) for _ in range(count)]  # type: ignore[arg-type]
