@@ -42,7 +42,7 @@ def test_a_training_that_was_killed_goes_on_to_the_same_weights(bench, trial):
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_no_way_to_end_a_training_loses_anything(bench):
-    """Over 100 trainings that are killed, interrupted, or find a full disk, at moments that a seed decides: no fault."""
+    """Over 100 trainings that are killed, interrupted or find no room, at moments that a seed decides: no fault."""
     outcomes = [bench.run(trial) for trial in all_trials(bench.told)]
     assert len(outcomes) >= 100
     assert not [outcome for outcome in outcomes if outcome.faults], table(outcomes)
