@@ -52,7 +52,7 @@ def main(
     model_cfg = PredictorCfg(network=None, prior=MechanicsPriorCfg(), token=TokenCfg(contacts=False))
     train_cfg = TrainCfg(minutes=minutes, batch_size=1024, validations=1, optimiser=OptimiserCfg(lr=1e-2))
     predictor = Predictor(data.spec, model_cfg)
-    trained = train(predictor, data.split("train"), data.split("valid"), train_cfg, out / "model")
+    trained = train(predictor, data.split("train"), data.split("valid"), train_cfg, out / "model", overwrite=True)
     print(f"{trained.updates} updates")
 
     errors = evaluate(EvaluateCfg(out / "model/best", trajectories=trajectories, steps=100, horizons=(10, 100)))

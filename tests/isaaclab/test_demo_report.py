@@ -347,6 +347,25 @@ def test_recipes_are_commands_that_exist(table: str, robot: str, tiny: bool, mod
     assert "is now" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("place", ["last", ".last.previous", None])
+def test_a_training_that_was_killed_is_resumed(place: str | None, tmp_path: Path):
+    """Also if the kill came while 'last' had its waiting name; without a save the training begins."""
+    said: list[str] = []
+
+    class Listener(Commands):
+        def nerd(self, arguments, threads, log=None, cwd=None):
+            said.extend(arguments)
+            raise StopIteration
+
+    phases = plan.phases_of(recipes.DEMO["cartpole"], Listener(tmp_path), None)
+    phase = next(phase for phase in phases if phase.name == steps.training_name(0))
+    if place is not None:
+        (tmp_path / phase.name / place).mkdir(parents=True)
+    with pytest.raises(StopIteration):
+        phase.run(tmp_path / phase.name, {})
+    assert said[0] == "train" and ("--resume" in said) == (place is not None) == ("--overwrite" not in said)
+
+
 @pytest.mark.parametrize("robot", list(recipes.REPRODUCE))
 def test_every_report_has_the_papers_figures(robot: str):
     """What a recipe measures passively can be drawn beside what the paper reports for that robot."""

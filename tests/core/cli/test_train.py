@@ -3,11 +3,15 @@
 
 """``nerd train`` trains, protects what is there, goes on, and repeats a run from its checkpoint."""
 
+import contextlib
 import dataclasses
 import json
 import math
+import os
 import re
 import shlex
+import shutil
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -102,19 +106,78 @@ def test_an_earlier_run_is_protected(trained, data, capsys, monkeypatch):
     monkeypatch.delenv("NERD_DEBUG", raising=False)
     before = {name: tensor.clone() for name, tensor in weights(trained / "last").items()}
     assert run(data, "--updates", 1, "--out", trained) == 2
-    assert "--resume goes on with it, --overwrite replaces it" in capsys.readouterr().err
+    assert "--resume goes on with it, --overwrite puts it aside and starts anew" in capsys.readouterr().err
     assert run(data, "--out", trained, "--resume", "--overwrite") == 2
     assert all(torch.equal(weights(trained / "last")[name], tensor) for name, tensor in before.items())
 
 
-def test_overwriting_replaces_the_run_and_nothing_else(trained, data, tmp_path):
-    """The checkpoints are new; a file of the user's beside them stays."""
+def test_overwriting_puts_the_run_aside_and_nothing_else(data, tmp_path, caplog):
+    """The checkpoints are new, the old ones have a new name that is told; a file of the user's beside them stays."""
     out = tmp_path / "run"
     assert run(data, "--updates", 4, *QUICK, *TINY, "--out", out) == 0
     (out / "notes.txt").write_text("mine")
     assert run(data, "--updates", 6, *QUICK, *TINY, "--out", out, "--overwrite") == 0
     assert checkpoint.read(out / "last").config.training["updates"] == 6  # type: ignore[index]
     assert (out / "notes.txt").read_text() == "mine"
+    (old,) = out.glob("previous-*")
+    assert checkpoint.read(old / "last").config.training["updates"] == 4  # type: ignore[index]
+    assert f"is now '{old}'" in caplog.text
+
+
+MISTAKES = {
+    "no data": ["{place}/none"],
+    "an empty folder as data": ["{place}"],
+    "a model of another robot": ["{data}", "--start", "{place}/other"],
+    "a device that is not there": ["{data}", "--device", "cuda:77"],
+    "windows that are too long": ["{data}", "--window-length", "999"],
+    "a start that is not there": ["{data}", "--start", "{place}/none"],
+    "a setting that cannot be": ["{data}", "--validations", "0"],
+}
+
+
+@pytest.mark.parametrize("words", MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_with_overwrite_destroys_nothing(words, trained, data, tmp_path):
+    """A new run that cannot begin leaves the earlier one as it was, file by file."""
+    from nerd_core.predictor.config import PredictorCfg
+    from nerd_core.predictor.predictor import Predictor
+
+    checkpoint.save(tmp_path / "other", Predictor(crawler(), PredictorCfg(network=ResidualMlpCfg())))
+    out = tmp_path / "run"
+    shutil.copytree(trained, out)
+    before = {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    filled = [word.format(place=tmp_path, data=data) for word in words]
+    with contextlib.suppress(RuntimeError, AssertionError, SystemExit):
+        assert run(*filled, "--updates", 5, "--out", out, "--overwrite") == 2
+    after = {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    assert {name: content for name, content in after.items() if name.name != ".lock"} == {
+        name: content for name, content in before.items() if name.name != ".lock"
+    }
+
+
+def test_a_run_can_start_from_the_one_that_it_overwrites(trained, data, tmp_path):
+    """--start with the best model of the same folder reads it before it is put aside."""
+    out = tmp_path / "run"
+    shutil.copytree(trained, out)
+    assert run(data, "--start", out / "best", "--updates", 1, *QUICK, "--out", out, "--overwrite") == 0
+    assert len(list(out.glob("previous-*/best"))) == 1
+
+
+def test_a_run_that_was_killed_between_two_renames_is_resumed(trained, data, tmp_path):
+    """--resume alone finds 'last' under its waiting name, and the settings in it."""
+    out = tmp_path / "run"
+    shutil.copytree(trained, out)
+    (out / "last").rename(out / ".last.previous")
+    assert run(data, "--out", out, "--resume") == 0
+    assert same(trained / "last", out / "last")
+
+
+def test_resuming_on_other_data_is_refused(trained, data, tmp_path, capsys, monkeypatch):
+    """Data that are mixed otherwise than before are not gone on with; the message names the difference."""
+    monkeypatch.delenv("NERD_DEBUG", raising=False)
+    out = tmp_path / "run"
+    shutil.copytree(trained, out)
+    assert run(data, data, "--out", out, "--resume") == 2
+    assert "was started on other data (training data: content: got" in capsys.readouterr().err
 
 
 def test_an_interrupted_run_goes_on_to_the_same_weights(trained, data, tmp_path, monkeypatch):
@@ -126,12 +189,13 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(trained, data, tmp_path,
     def interrupted(self, progress):
         calls.append(progress)
         if len(calls) == 23:
-            raise KeyboardInterrupt
+            os.kill(os.getpid(), signal.SIGINT)
         return loss(self, progress)
 
     monkeypatch.setattr(training.Run, "loss", interrupted)
     assert run(data, "--updates", 40, "--seed", 5, *QUICK, *TINY, "--out", out) == 130
     monkeypatch.undo()
+    assert checkpoint.load_training_state(out / "last")["update"] == 23
     assert run(data, "--out", out, "--resume") == 0
     assert same(trained / "last", out / "last")
 

@@ -7,12 +7,22 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 from pathlib import Path
 
 import pytest
 
-from nerd_core.files.atomic import replace_file, write_bytes, write_files, write_json, write_text
+from nerd_core.files.atomic import (
+    previous,
+    recover_directory,
+    replace_directory,
+    replace_file,
+    write_bytes,
+    write_files,
+    write_json,
+    write_text,
+)
 from nerd_core.files.safe_files import parse_json
 
 
@@ -53,6 +63,31 @@ def test_files_of_one_call_get_their_names_only_when_all_are_written(tmp_path):
     with pytest.raises(RuntimeError):
         write_files(contents())
     assert (tmp_path / "a").read_bytes() == b"old"
+
+
+@pytest.mark.parametrize("renamed", [0, 1, 2])
+def test_a_directory_is_whole_after_a_kill_between_two_renames(renamed, tmp_path, monkeypatch):
+    """Recovered, it has the old content or the new one under its own name, and nothing else is left but unwritten."""
+    with replace_directory(tmp_path / "a") as folder:
+        (folder / "content").write_text("old")
+    usual, calls = Path.rename, []
+
+    def killed(self, target):
+        calls.append(target)
+        if len(calls) > renamed:
+            raise KeyboardInterrupt
+        return usual(self, target)
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(Path, "rename", killed)
+        patched.setattr(shutil, "rmtree", lambda *_, **__: None)  # a killed writer tidies nothing
+        with replace_directory(tmp_path / "a") as folder:
+            (folder / "content").write_text("new")
+        raise KeyboardInterrupt
+    recover_directory(tmp_path / "a")
+    assert (tmp_path / "a" / "content").read_text() == ("new" if renamed == 2 else "old")
+    assert not previous(tmp_path / "a").exists()
+    recover_directory(tmp_path / "none")
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")

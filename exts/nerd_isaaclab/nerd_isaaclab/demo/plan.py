@@ -127,8 +127,9 @@ def _collect(item: Collection, step: Step, commands: Commands) -> Phase:
 def _train(item: Training, step: Step, commands: Commands) -> Phase:
     def run(folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
         from nerd_core import checkpoint
+        from nerd_core.training.run_folder import can_go_on
 
-        words = arguments.train(item, folder.parent, step, resume=(folder / "last").is_dir())
+        words = arguments.train(item, folder.parent, step, resume=can_go_on(folder))
         said = commands.nerd(words, threads=item.threads)
         if not (folder / "best").is_dir():
             raise PhaseError(

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -51,11 +50,8 @@ from ..training.losses import ground_of
 from ..training.migration import RENAMED, RENAMED_VALUES, migrate_settings
 from ..training.presets import DEFAULT_MINUTES, PRESETS, PresetName
 from ..training.run import TrainResult, train
-from ..training.saving import BEST, LAST
+from ..training.run_folder import BEST, LAST, RunFolder, can_go_on
 from . import help_text
-
-LOGS = "logs"
-"""Folder of the logs in the folder of a run."""
 
 CONTACT_SAMPLE = 100_000
 """Transitions in which to look for contacts."""
@@ -103,7 +99,8 @@ class Train:
     resume: bool = False
     """Go on with the run in ``out`` from its last save, with its settings."""
     overwrite: bool = False
-    """Replace the checkpoints and logs of an earlier run in ``out``."""
+    """Start anew where there is an earlier run: when the new one has begun, checkpoints and logs of the old one move to
+    ``previous-<time>`` in ``out``."""
     device: str = "auto"
     """Where to train; ``auto`` takes a GPU if there is one."""
     recorded_contacts: bool = False
@@ -123,7 +120,7 @@ def main(argv: list[str]) -> int:
     command = parse(argv)
     leads = os.environ.get("RANK", "0") == "0"
     if leads:
-        prepare_folder(command)
+        check_folder(command)
     if not command.data:
         raise TrainingError("got no dataset, expected at least one folder")
     wanted = {"contacts": command.recorded_contacts, "body_force": command.predictor.force_head}
@@ -133,7 +130,15 @@ def main(argv: list[str]) -> int:
     parts = data.split("train"), data.split("valid")
     if leads:
         _announce(command, predictor, *parts)
-    result = train(predictor, *parts, command.training, command.out, resume=command.resume, quiet=not leads)
+    result = train(
+        predictor,
+        *parts,
+        command.training,
+        command.out,
+        resume=command.resume,
+        overwrite=command.overwrite,
+        quiet=not leads,
+    )
     if leads:
         _report(command, result)
     return 0
@@ -226,26 +231,20 @@ def todays_words(argv: Sequence[str]) -> list[str]:
     return words
 
 
-def prepare_folder(command: Train) -> None:
-    """Makes sure that a run neither mixes with nor destroys an earlier one unless told to.
+def check_folder(command: Train) -> None:
+    """Refuses, before anything takes time, what the training would refuse: to mix with an earlier run or another's.
 
     Args:
         command: What the user asked for.
     """
-    earlier = [command.out / name for name in (LAST, BEST, LOGS) if (command.out / name).exists()]
     if command.resume and command.overwrite:
         raise TrainingError("got both --resume and --overwrite, expected one: go on, or start anew")
-    if command.resume:
-        if not (command.out / LAST).exists():
-            raise TrainingError(f"there is no run to resume in '{command.out}': it holds no '{LAST}'")
-    elif command.overwrite:
-        for path in earlier:
-            shutil.rmtree(path)
-    elif earlier:
-        raise TrainingError(
-            f"'{command.out}' holds an earlier run ({', '.join(path.name for path in earlier)}): "
-            "--resume goes on with it, --overwrite replaces it, or choose another --out"
-        )
+    if command.resume and not can_go_on(command.out):
+        raise TrainingError(f"there is no run to resume in '{command.out}': it holds no '{LAST}'; leave --resume out")
+    if command.out.is_dir():
+        with RunFolder(command.out) as folder:
+            if not command.resume and not command.overwrite:
+                folder.require_free()
 
 
 def make_predictor(command: Train, data: TrajectoryDataset) -> Predictor:
@@ -328,7 +327,7 @@ def choose_device(name: str) -> torch.device:
 
 def _defaults(early: argparse.Namespace) -> tuple[PredictorCfg, TrainCfg]:
     """Settings of model and training before the options are applied."""
-    if early.resume and early.out is not None and (early.out / LAST).exists():
+    if early.resume and early.out is not None and can_go_on(early.out):
         return _settings_of(early.out / LAST)
     if early.config is not None:
         return _settings_of(early.config)

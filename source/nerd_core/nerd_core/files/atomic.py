@@ -129,6 +129,21 @@ def previous(path: Path) -> Path:
     return path.with_name(f".{path.name}.previous")
 
 
+def recover_directory(path: Path) -> None:
+    """Brings a directory in order whose writer was killed between two renames. Not while another one may be writing.
+
+    Args:
+        path: What :func:`replace_directory` was called with.
+    """
+    old = previous(path)
+    if not old.is_dir():
+        return
+    if path.is_dir():
+        shutil.rmtree(old)
+    else:
+        old.rename(path)
+
+
 def _beside(path: Path, ending: str = "") -> Path:
     """Name of the temporary file of a path."""
     return path.with_name(path.name + WRITING + ending)
@@ -146,6 +161,7 @@ def _flush(path: Path) -> None:
 __all__ = [
     "WRITING",
     "previous",
+    "recover_directory",
     "replace_directory",
     "replace_file",
     "write_bytes",

@@ -5,7 +5,7 @@
 
 A run is given a number of updates, a number of minutes, or both; learning rate and roll-outs follow whichever is
 further. With a budget in updates a run is a function of its seed. A run that was killed goes on from its last save and
-ends with the same weights to the last bit::
+ends with the same weights to the last bit; ctrl-C and SIGTERM take effect between two updates, and save::
 
     train(predictor, data.split("train"), data.split("valid"), TrainCfg(minutes=5), out="runs/cartpole")
     nerd train ...                                                  # the same from the command line
@@ -20,7 +20,7 @@ import math
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor
@@ -31,15 +31,19 @@ from ..data.dataset import TrajectoryDataset
 from ..data.sampler import Prefetcher, WindowSampler
 from ..predictor.predictor import Predictor
 from .config import TrainCfg, TrainingError
+from .data_identity import run_identities
 from .distributed import join_processes
 from .ema import ExponentialMovingAverage
+from .interrupts import Interrupts
+from .logs import Logs
 from .losses import StateScale, one_step_loss, rollout_loss
 from .metrics import OpenLoopErrors, open_loop
 from .optimiser import make_optimiser
 from .precomputed import CHUNK, PrecomputedTransitions, require_single_steps
 from .preparation import choose_parts, gather_statistics
 from .regimes import Regimes
-from .saving import BEST, LAST, restore_run, save_run, write_checkpoint
+from .run_folder import LAST, LOGS, RunFolder
+from .saving import restore_run, save_run
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +52,9 @@ RESIDUAL_TRANSITIONS = 100_000
 
 LOG_INTERVAL = 50
 """Updates between two entries in the logs. To read the loss makes the device wait."""
+
+INTERRUPTED = 2.0
+"""Progress when someone asked to end the run."""
 
 BAR = "{percentage:3.0f} %|{bar}| {elapsed}<{remaining}{postfix}"
 
@@ -76,6 +83,7 @@ def train(
     out: str | Path | None = None,
     resume: bool = False,
     quiet: bool = False,
+    overwrite: bool = False,
 ) -> TrainResult:
     """Trains a predictor in place.
 
@@ -87,13 +95,19 @@ def train(
         out: Folder for the checkpoints ``last`` and ``best`` and for the logs; None to keep nothing.
         resume: Whether to go on from ``last``, if it is there.
         quiet: Whether to hide the progress bar.
+        overwrite: Whether a new run may begin where there is an earlier one, which is then put aside under a new name.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C or SIGTERM has ended the run, after an update, and all is saved.
     """
     cfg = cfg or TrainCfg(minutes=5.0)
-    with Run(predictor, data, valid, cfg, None if out is None else Path(out), resume, quiet) as run:
+    with Run(predictor, data, valid, cfg, None if out is None else Path(out), resume, quiet, overwrite) as run:
         while (progress := run.progress()) < 1.0:
             loss = update_weights(run, progress)
             run.log_progress(progress, loss)
             run.save_when_due(progress)
+        if progress == INTERRUPTED:
+            run.end_early()
         return run.finalise()
 
 
@@ -133,6 +147,7 @@ class Run:
         out: Path | None,
         resume: bool,
         quiet: bool,
+        overwrite: bool = False,
     ):
         """Sets everything up, or takes it from the last save. The arguments are those of :func:`train`."""
         self.began, self.before = time.monotonic(), 0.0
@@ -150,11 +165,34 @@ class Run:
         self.noise = torch.Generator(self.device)
         self.update, self.best, self.validations_without_gain = 0, math.inf, 0
         self.best_weights: dict[str, Tensor] | None = None
+        self.best_is_saved = True
         self.history: list[dict[str, Any]] = []
-        saved = out if resume and out is not None and (out / LAST).exists() else None
+        self.saved = time.monotonic()
+        self.one_step_loss = CompiledOrPlain(one_step_loss, "training goes on") if cfg.compile else one_step_loss
+        self.interrupts = Interrupts()
+        self.identities = {} if out is None else run_identities(data, valid)
+        self.folder = RunFolder(out) if out is not None and self.processes.is_first else None
+        try:
+            self.processes.wait_for_all()  # the first one may have brought the folder in order
+            self._set_out(data, resume, overwrite)
+        except BaseException:
+            self._close_folder()
+            raise
+        hidden = quiet or not self.processes.is_first
+        self.bar = tqdm(total=100.0, initial=100.0 * self.done, disable=hidden, bar_format=BAR)
+
+    def _set_out(self, data: TrajectoryDataset, resume: bool, overwrite: bool) -> None:
+        """Takes everything from the last save, or begins anew: an earlier run is put aside when all else has gone well.
+
+        Saved at once, before anything else stands in the folder, a run can go on whenever it is killed.
+        """
+        cfg, predictor = self.cfg, self.predictor
+        saved = self.out if resume and self.out is not None and (self.out / LAST).is_dir() else None
         if saved is not None:
             restore_run(self, saved)
         else:
+            if self.folder is not None and not overwrite:
+                self.folder.require_free()
             gather_statistics(predictor, self.scale, data, cfg)
             self.processes.share_weights(predictor)
             self.ema = ExponentialMovingAverage(predictor, cfg.ema_decay)
@@ -163,25 +201,32 @@ class Run:
         if cfg.train_parts == "network" and saved is None:
             known = self.precomputed or self._encode(data, RESIDUAL_TRANSITIONS)
             predictor.set_residual_scale(known.encoded, known.target)
-        self.one_step_loss = CompiledOrPlain(one_step_loss, "training goes on") if cfg.compile else one_step_loss
-        self.saved = time.monotonic()
-        self.writer = summary_writer(out / "logs") if out is not None and self.processes.is_first else None
-        hidden = quiet or not self.processes.is_first
-        self.bar = tqdm(total=100.0, initial=100.0 * self.done, disable=hidden, bar_format=BAR)
+        if self.folder is not None and saved is None:
+            with self.folder.begin():
+                save_run(self)
+        self.logs = Logs(self.folder.path / LOGS if self.folder is not None else None)
 
     def __enter__(self) -> Run:
         self.predictor.train()
         self.batches = Prefetcher(self.windows)
+        self.interrupts.hold_back()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self.batches.close()
-        if kind is KeyboardInterrupt:
-            save_run(self)
-        self.bar.close()
-        if self.writer is not None:
-            self.writer.close()
-        self.predictor.eval()
+        self.interrupts.give_back()
+        try:
+            self.batches.close()
+            self.bar.close()
+            self.logs.close()
+        finally:
+            self._close_folder()
+            self.predictor.eval()
+        if kind is None and self.interrupts.requested:
+            raise KeyboardInterrupt
+
+    def _close_folder(self) -> None:
+        if self.folder is not None:
+            self.folder.close()
 
     # -- one update ------------------------------------------------------------------------------------------------
 
@@ -199,9 +244,19 @@ class Run:
         return min(1.0, share)
 
     def progress(self) -> float:
-        """Share of the run that is done, the same on all processes; 1 to stop."""
+        """Share of the run that is done, the same on all processes; 1 to stop, and more if someone asked to end."""
+        if self.interrupts.requested:
+            return self.processes.from_first(INTERRUPTED)
         stop = self.cfg.patience and self.validations_without_gain >= self.cfg.patience
         return self.processes.from_first(1.0 if stop else self.done)
+
+    def end_early(self) -> NoReturn:
+        """Saves, and ends the run as ctrl-C would have done."""
+        save_run(self)
+        self.processes.wait_for_all()
+        if self.folder is not None:
+            logger.warning("%d updates are saved in '%s': --resume goes on", self.update, self.folder.path)
+        raise KeyboardInterrupt
 
     def loss(self, progress: float) -> Tensor:
         """The loss of the next batch, shape (): that of one step, and later in the run also that of roll-outs.
@@ -261,9 +316,7 @@ class Run:
 
     def log(self, values: dict[str, float]) -> None:
         """Writes numbers to the logs."""
-        if self.writer is not None:
-            for name, value in values.items():
-                self.writer.add_scalar(name, value, self.update)
+        self.logs.add(values, self.update)
 
     def save_when_due(self, before: float) -> None:
         """Validates and saves when the next share of the run is done, and saves when the last save is long ago.
@@ -279,7 +332,9 @@ class Run:
             save_run(self)
 
     def validate(self) -> OpenLoopErrors | None:
-        """Errors on the validation data, of the averaged weights. Keeps these if they are the best so far."""
+        """Errors on the validation data, of the averaged weights. Keeps these if they are the best so far; to be
+        followed by a save.
+        """
         if self.valid is None or not self.processes.is_first:
             return None
         longest = int(self.valid.length.max())
@@ -293,7 +348,7 @@ class Run:
             if score < self.best:
                 self.best, self.validations_without_gain = score, 0
                 self.best_weights = {name: x.detach().clone() for name, x in self.predictor.state_dict().items()}
-                write_checkpoint(self, BEST)
+                self.best_is_saved = False
         return errors
 
     def validation_summary(self) -> str:
@@ -358,13 +413,6 @@ class Run:
         sampler = WindowSampler(data, 1, min(CHUNK, data.transitions), self.cfg.seed)
         count = min(count, data.transitions)
         return PrecomputedTransitions(self.predictor, sampler, count, regimes, self.cfg.speed_weighting)
-
-
-def summary_writer(folder: Path) -> Any:
-    """Writes tensorboard logs. Imported late: it is slow to load."""
-    from torch.utils.tensorboard import SummaryWriter
-
-    return SummaryWriter(str(folder))
 
 
 __all__ = ["Run", "TrainResult", "train", "update_weights"]

@@ -16,18 +16,18 @@ from .. import checkpoint
 from ..files.provenance import describe_run
 from ..files.serialization import to_plain
 from .config import TrainingError
+from .data_identity import differences
 from .migration import migrate_settings
 from .optimiser import load_optimiser_state, optimiser_state
+from .run_folder import BEST, LAST
 
 if TYPE_CHECKING:
     from .run import Run
 
-LAST, BEST = "last", "best"
-"""Checkpoints in the folder of a run: where it can go on, and the smallest error on validation data."""
-
 
 def save_run(run: Run) -> None:
-    """Saves the averaged weights as the checkpoint ``last``, with all that is needed to go on.
+    """Saves the averaged weights as the checkpoint ``last``, with all that is needed to go on; then as ``best``, if the
+    validation of this update says so. In this order a kill in between loses neither: see :func:`restore_run`.
 
     Args:
         run: The run. Only the first process saves, and only if the run has a folder.
@@ -36,6 +36,7 @@ def save_run(run: Run) -> None:
         return
     state = {
         "settings": to_plain(run.cfg),
+        "data": run.identities,
         "update": run.update,
         "seconds": run.elapsed,
         "best": run.best,
@@ -50,6 +51,9 @@ def save_run(run: Run) -> None:
     }
     with run.ema.average_weights():
         write_checkpoint(run, LAST, state)
+        if not run.best_is_saved:
+            write_checkpoint(run, BEST)
+            run.best_is_saved = True
     run.saved = time.monotonic()
 
 
@@ -64,9 +68,15 @@ def write_checkpoint(run: Run, name: str, state: Any = None) -> None:
     if run.out is not None:
         results = {"validation": run.history[-1]} if run.history else {}
         origin = describe_run(seeds={"training": run.cfg.seed}, data=run.digests)
-        checkpoint.save(
-            run.out / name, run.predictor, training=run.cfg, provenance=origin, results=results, state=state
-        )
+        try:
+            checkpoint.save(
+                run.out / name, run.predictor, training=run.cfg, provenance=origin, results=results, state=state
+            )
+        except OSError as error:
+            raise TrainingError(
+                f"the run cannot be saved in '{run.out}' ({error.strerror or error}): what was saved before is whole; "
+                "make room there, and go on with --resume"
+            ) from error
 
 
 def restore_run(run: Run, out: Path) -> None:
@@ -84,7 +94,20 @@ def restore_run(run: Run, out: Path) -> None:
             f"the run '{out}' was started with other settings ({', '.join(changed)}): go on with the same, or "
             "start a new run from its weights"
         )
+    # A run of an earlier version does not say what it was started on.
+    known = state.get("data") or run.identities
+    others = {name: differences(own, known.get(name)) for name, own in run.identities.items()}
+    if any(others.values()):
+        changed = "; ".join(f"{name}: {words}" for name, words in others.items() if words)
+        raise TrainingError(
+            f"the run '{out}' was started on other data ({changed}): go on with the same, or start a new run from its "
+            f"weights (--start {out / BEST})"
+        )
     run.predictor.load_state_dict(checkpoint.read(out / LAST, run.predictor.spec).tensors)
+    run.update, run.before = state["update"], state["seconds"]
+    run.best, run.validations_without_gain, run.history = state["best"], state["stale"], state["history"]
+    if math.isfinite(run.best):
+        run.best_weights = _best_weights(run, out)
     with torch.no_grad():
         for param, weight in zip(run.params, state["weights"], strict=True):
             param.copy_(weight)
@@ -94,10 +117,23 @@ def restore_run(run: Run, out: Path) -> None:
     run.windows.load_state_dict(state["windows"])
     if run.rollouts is not None:
         run.rollouts.load_state_dict(state["rollouts"])
-    run.update, run.before = state["update"], state["seconds"]
-    run.best, run.validations_without_gain, run.history = state["best"], state["stale"], state["history"]
-    if math.isfinite(run.best):
-        run.best_weights = dict(checkpoint.read(out / BEST, run.predictor.spec).tensors)
 
 
-__all__ = ["BEST", "LAST", "restore_run", "save_run", "write_checkpoint"]
+def _best_weights(run: Run, out: Path) -> dict[str, torch.Tensor]:
+    """Weights of the best validation, of a run whose predictor has those of ``last``.
+
+    If that validation was made at the last save, a kill may have come before ``best`` was written: then it is now.
+    """
+    if run.validations_without_gain or run.history[-1]["update"] != run.update:
+        return dict(checkpoint.read(out / BEST, run.predictor.spec).tensors)
+    if run.processes.is_first and _validated_at(out / BEST) != run.update:
+        write_checkpoint(run, BEST)
+    return {name: tensor.detach().clone() for name, tensor in run.predictor.state_dict().items()}
+
+
+def _validated_at(path: Path) -> int | None:
+    """Update at which the model of a checkpoint was validated; None if there is none."""
+    return checkpoint.read_config(path).results.get("validation", {}).get("update") if path.is_dir() else None
+
+
+__all__ = ["restore_run", "save_run", "write_checkpoint"]
