@@ -52,7 +52,7 @@ from ..training.migration import RENAMED, RENAMED_VALUES, migrate_settings
 from ..training.presets import DEFAULT_MINUTES, PRESETS, PresetName
 from ..training.run import TrainResult, train
 from ..training.saving import BEST, LAST
-from . import help_text
+from .options import read_options
 
 LOGS = "logs"
 """Folder of the logs in the folder of a run."""
@@ -166,13 +166,7 @@ def parse(argv: Sequence[str]) -> Train:
     elif early.minutes is not None and early.updates is None:
         training = replace(training, minutes=DEFAULT_MINUTES, updates=None)
     default: Any = Train(data=tyro.MISSING, out=tyro.MISSING, predictor=predictor, training=training)
-    return tyro.cli(
-        Train,
-        prog="nerd train",
-        args=list(argv),
-        default=default,
-        description=help_text(__doc__),
-    )
+    return read_options(Train, argv, "nerd train", __doc__, default)
 
 
 def _chosen_kinds(cfg: PredictorCfg, early: argparse.Namespace, argv: Sequence[str]) -> PredictorCfg:
