@@ -29,6 +29,9 @@ from .messages import CollectReport, Order
 LOOK_SECONDS = 0.2
 """Time between two looks at the workers [s]."""
 
+MAX_WORKERS = 256
+"""Most processes of a collection. Each takes gigabytes."""
+
 REPORT = "report.json"
 """File in the folder of a dataset with what was collected."""
 
@@ -96,9 +99,11 @@ def collect(
     """
     out = Path(out)
     check_task(cfg.task)
-    for name, number in (("transitions", transitions), ("workers", workers)):
-        if number < 1:
-            raise CollectError(f"got --{name} {number}, expected at least 1")
+    if transitions < 1 or not 1 <= workers <= MAX_WORKERS:
+        raise CollectError(
+            f"got {transitions} transitions and {workers} workers, expected at least 1 of each and at most "
+            f"{MAX_WORKERS} workers"
+        )
     cfg = _with_paths(cfg.resolved())
     if out.exists() and not out.is_dir():
         raise CollectError(f"got --out {out}, which is a file: expected a folder")

@@ -20,7 +20,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from nerd_core.cli import help_text
+from nerd_core.cli.options import read_options
 
 from ..checkpoints.shipped import find_checkpoint, shipped_checkpoints
 
@@ -56,7 +56,7 @@ def main(argv: list[str]) -> int:
         | Annotated[Get, tyro.conf.subcommand("get")]
         | Annotated[Verify, tyro.conf.subcommand("verify")]
     )
-    args = tyro.cli(commands, args=argv, prog="nerd models", description=help_text(__doc__))  # type: ignore[call-overload]
+    args = read_options(commands, argv, "nerd models", __doc__)
     if isinstance(args, List):
         return _list()
     if isinstance(args, Get):

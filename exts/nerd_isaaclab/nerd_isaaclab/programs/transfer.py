@@ -20,7 +20,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from nerd_core.cli import help_text
+from nerd_core.cli.options import read_options
 from nerd_core.files.atomic import write_json
 from nerd_core.files.serialization import to_plain
 
@@ -43,7 +43,7 @@ def main(argv: list[str]) -> int:
     Args:
         argv: Arguments, without the program's name.
     """
-    args = tyro.cli(Transfer, args=argv, prog="nerd transfer", description=help_text(__doc__))
+    args = read_options(Transfer, argv, "nerd transfer", __doc__)
     result = transfer(args.cfg)
     _show(result)
     if args.json is not None:
