@@ -10,7 +10,7 @@ import pytest
 from nerd_core.files.bounds import bounds_of, range_in_words
 from support.settings import make, numbers_of, right_values, settings_of, wrong_values
 
-SETTINGS = settings_of("nerd_core", commands="nerd_core.cli.")
+SETTINGS = settings_of("nerd_core", commands=("nerd_core.cli.",))
 each_with_numbers = pytest.mark.parametrize("kind", [kind for kind in SETTINGS if numbers_of(kind)])
 
 

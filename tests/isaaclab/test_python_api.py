@@ -80,7 +80,7 @@ def test_score_in_a_wrong_way_is_refused_in_words(policy: Path, tmp_path: Path):
         score(ScoreCfg(TASK, tmp_path))
     with pytest.raises(ScoreError, match="expected words like"):
         ScoreCfg(TASK, policy, overrides=("neural",))
-    with pytest.raises(TransferError, match="in physx mode: got physics=bullet, expected one of the presets"):
+    with pytest.raises(TransferError, match="in neural mode: got physics=bullet, expected one of the presets"):
         transfer(TransferCfg(TASK, policy, "cartpole", episodes=2, overrides=("physics=bullet",)), quiet=True)
 
 

@@ -19,7 +19,7 @@ from typing import Any
 from nerd_core.files.bounds import bounds_of
 
 
-def settings_of(package: str, commands: str | tuple[str, ...]) -> list[type]:
+def settings_of(package: str, commands: tuple[str, ...], but: tuple[str, ...] = ()) -> list[type]:
     """The dataclasses of settings of a package: all whose names end with Cfg, and the options of its commands.
 
     Found in the source, so that only modules that hold some are imported.
@@ -27,6 +27,7 @@ def settings_of(package: str, commands: str | tuple[str, ...]) -> list[type]:
     Args:
         package: Name of the package.
         commands: Beginnings of the names of its modules that read a command line.
+        but: Beginnings of the names of modules to leave out.
     """
     spec = importlib.util.find_spec(package)
     assert spec is not None and spec.origin is not None
@@ -34,6 +35,8 @@ def settings_of(package: str, commands: str | tuple[str, ...]) -> list[type]:
     found = []
     for path in sorted(root.rglob("*.py")):
         module = ".".join((package, *path.relative_to(root).with_suffix("").parts)).removesuffix(".__init__")
+        if module.startswith(but):
+            continue
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef) and (node.name.endswith("Cfg") or module.startswith(commands)):
                 kind = getattr(importlib.import_module(module), node.name)

@@ -90,7 +90,8 @@ def transfer(cfg: TransferCfg, quiet: bool = False) -> TransferResult:
     check_task(cfg.task)
     find_checkpoint(cfg.checkpoint)
     load_policy(cfg.policy)
-    modes = {mode: _score(cfg, mode, quiet) for mode in ("physx", "neural")}
+    neural_first = {mode: _score(cfg, mode, quiet) for mode in ("neural", "physx")}  # a wrong model is told at once
+    modes = dict(reversed(neural_first.items()))
     physx, neural = (modes[mode].scores["return"].mean for mode in ("physx", "neural"))
     gap = (neural - physx) / abs(physx) if physx else None
     return TransferResult(cfg.task, Path(cfg.checkpoint).name, cfg.episodes, gap, modes)
