@@ -223,7 +223,7 @@ def test_a_fixed_base_inside_the_ground_is_refused():
         ({"root_height": (1.0,)}, "expected two numbers"),
         ({"root_height": (2.0, 1.0)}, "LOW <= HIGH"),
         ({"joint_vel": (-1.0,)}, "got joint_vel=-1.0, expected at least 0"),
-        ({"joint_vel": (math.nan,)}, "got joint_vel=nan, expected at least 0"),
+        ({"joint_vel": (math.nan,)}, "got joint_vel=nan, expected a finite number, at least 0"),
         ({"joint_vel": (1.0, 2.0)}, "expected one number"),
         ({"at_stops": (2.0,)}, "expected at least 0 and at most 1"),
     ],

@@ -120,7 +120,7 @@ class Bench:
         assert path == self.model
         return self.predictor
 
-    def _collect(self, cfg: CollectCfg, folder: Path, transitions: int, quiet: bool) -> None:
+    def _collect(self, cfg: CollectCfg, folder: Path, transitions: int, quiet: bool, robot: RobotSpec) -> None:
         self.asked.append(cfg)
         self.transitions.append(transitions)
         self.folders.append(folder)

@@ -175,7 +175,8 @@ def test_the_ground_is_kept(tmp_path):
 @pytest.mark.parametrize("number", [math.nan, math.inf, 1.0e38])
 def test_states_that_are_no_numbers_are_replayed_with_a_model(number: float, tmp_path, capsys):
     """A dump whose states came in as no numbers, or far too large ones, can be given to a model of mechanics: what that
-    makes of them is shown as no number, too."""
+    makes of them is shown as outside of the bounds, too.
+    """
     from nerd_core import checkpoint
     from nerd_isaaclab.checkpoints.shipped import find_checkpoint
 

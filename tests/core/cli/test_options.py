@@ -61,4 +61,6 @@ def test_a_number_out_of_its_range_ends_with_code_2(capsys):
     with pytest.raises(SystemExit) as ended:
         read_options(Outer, ["--inner.rate", "nan"], "program", None)
     assert ended.value.code == 2
-    assert "got rate=nan, expected more than 0 and at most 1" in " ".join(capsys.readouterr().err.split())
+    assert "got rate=nan, expected a finite number, more than 0 and at most 1" in " ".join(
+        capsys.readouterr().err.split()
+    )

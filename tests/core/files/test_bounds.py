@@ -43,11 +43,11 @@ def test_what_is_within_its_bounds_passes():
         ({"rate": 0.0}, "got rate=0.0, expected more than 0 and at most 1"),
         ({"rate": 1.5}, "got rate=1.5, expected more than 0 and at most 1"),
         ({"share": 1.0}, "got share=1.0, expected at least 0 and less than 1"),
-        ({"share": math.nan}, "got share=nan, expected at least 0"),
+        ({"share": math.nan}, "got share=nan, expected a finite number, at least 0 and less than 1"),
         ({"sizes": (3, 0)}, r"got sizes=\(3, 0\), expected at least 1"),
         ({"scales": {"wide": 1e7}}, "got scales={'wide': 10000000.0}, expected at most 1,000,000"),
         ({"shift": math.inf}, "got shift=inf, expected a finite number"),
-        ({"count": math.inf}, "got count=inf, expected at least 1"),
+        ({"count": math.inf}, "got count=inf, expected a finite number, at least 1"),
     ],
 )
 def test_what_is_out_of_its_bounds_is_named(wrong, words):

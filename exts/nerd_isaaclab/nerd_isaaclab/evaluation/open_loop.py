@@ -148,7 +148,8 @@ def evaluate(cfg: EvaluateCfg, quiet: bool = False) -> EvaluateResult:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(cfg.data or scratch)
         # one batch of one engine
-        collect(_collection(cfg), folder, transitions=cfg.trajectories * cfg.steps, quiet=quiet)
+        transitions = cfg.trajectories * cfg.steps
+        collect(_collection(cfg), folder, transitions, quiet=quiet, robot=predictor.spec)
         return measure(cfg, predictor, folder)
 
 

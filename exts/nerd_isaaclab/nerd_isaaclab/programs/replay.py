@@ -26,6 +26,7 @@ from rich.table import Table
 
 from nerd_core.cli.options import read_options
 from nerd_core.files.bounds import bounded, check_bounds
+from nerd_core.files.outputs import PICTURES, require_file
 
 if TYPE_CHECKING:
     import torch
@@ -66,6 +67,8 @@ def main(argv: list[str]) -> int:
     args = read_options(Replay, argv, "nerd replay", __doc__)
     from ..physics.guard_dump import load
 
+    require_file(None if str(args.json) == "-" else args.json, "--json")
+    require_file(args.plot, "--plot", PICTURES)
     dump = load(args.dump)
     chosen = _chosen(dump, args.env)
     predicted = None if args.checkpoint is None else simulate(dump, args.checkpoint)

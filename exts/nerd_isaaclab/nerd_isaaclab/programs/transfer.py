@@ -22,6 +22,7 @@ from rich.table import Table
 
 from nerd_core.cli.options import read_options
 from nerd_core.files.atomic import write_json
+from nerd_core.files.outputs import require_file, require_folder
 from nerd_core.files.serialization import to_plain
 
 from ..evaluation.transfer import TransferCfg, TransferResult, transfer
@@ -44,6 +45,8 @@ def main(argv: list[str]) -> int:
         argv: Arguments, without the program's name.
     """
     args = read_options(Transfer, argv, "nerd transfer", __doc__)
+    require_file(args.json, "--json")
+    require_folder(args.cfg.record, "--record")
     result = transfer(args.cfg)
     _show(result)
     if args.json is not None:

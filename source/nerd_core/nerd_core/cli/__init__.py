@@ -29,6 +29,7 @@ import sys
 from pathlib import Path
 
 from .. import __version__
+from ..files.messages import explain, first_line
 
 GROUP = "nerd.commands"
 """Entry-point group through which other packages add commands."""
@@ -109,9 +110,19 @@ def _run(name: str, target: str, argv: list[str]) -> int:
     except EXPLAINED as error:
         if os.environ.get("NERD_DEBUG", "0") not in ("", "0"):
             raise
-        print(f"nerd {name}: {str(error) or type(error).__name__}", file=sys.stderr)
+        print(f"nerd {name}: {explain(error)}", file=sys.stderr)
+        return EXIT_ERROR
+    except (MemoryError, RuntimeError) as error:
+        if os.environ.get("NERD_DEBUG", "0") not in ("", "0") or not _is_out_of_memory(error):
+            raise
+        print(f"nerd {name}: out of memory ({first_line(error)}): choose smaller sizes", file=sys.stderr)
         return EXIT_ERROR
     return int(code or 0)
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Whether NumPy, or PyTorch on a GPU or a CPU, found no memory. PyTorch is not imported to ask."""
+    return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError" or "alloc_cpu" in str(error)
 
 
 def _source(module: str) -> Path | None:

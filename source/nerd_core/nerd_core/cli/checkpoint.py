@@ -29,6 +29,7 @@ from rich.table import Table
 
 from .. import checkpoint
 from ..files.bounds import bounded, check_bounds
+from ..files.outputs import require_folder
 from ..files.serialization import to_plain
 from ..robot.comparison import diff_specs
 from .options import read_options
@@ -83,8 +84,6 @@ class Export:
 
     def __post_init__(self):
         check_bounds(self)
-        if not self.format:
-            raise ValueError("got no --format, expected torch, onnx, or both")
 
 
 Command = (
@@ -149,6 +148,7 @@ def _verify(command: Verify) -> int:
 def _export(command: Export) -> int:
     from ..export import export
 
+    require_folder(command.out, "--out")
     report = export(
         checkpoint.load(command.path),
         command.out,

@@ -35,6 +35,7 @@ from ..data.inspection import Coverage, DatasetStats, inspect
 from ..data.manifest import Contents, find_segments, write_manifest
 from ..data.plots import plot
 from ..files.bounds import bounded, check_bounds
+from ..files.outputs import PICTURES, require_file
 from ..files.serialization import to_plain
 from .options import read_options
 
@@ -181,6 +182,7 @@ def _check(command: Check) -> int:
 
 
 def _plot(command: Plot) -> int:
+    require_file(command.out, "--out", PICTURES)
     plot(inspect(_open(command.path), command.sample), command.out)
     print(f"wrote {command.out}")
     return 0

@@ -72,12 +72,16 @@ def check_bounds(settings: Any, error: type[ValueError] = ValueError) -> None:
     for item in fields(settings):
         bounds, got = bounds_of(item), getattr(settings, item.name)
         if bounds is not None and not all(_within(number, bounds) for number in _numbers(got)):
-            raise error(f"got {item.name}={got}, expected {range_in_words(bounds)}")
+            finite = "" if all(map(_is_finite, _numbers(got))) or not bounds else "a finite number, "
+            raise error(f"got {item.name}={got}, expected {finite}{range_in_words(bounds)}")
 
 
 def _within(number: float, bounds: Mapping[str, float]) -> bool:
-    is_finite = isinstance(number, int) or math.isfinite(number)  # a large integer would not go into a float
-    return is_finite and all(CHECKS[kind][0](number, bound) for kind, bound in bounds.items())
+    return _is_finite(number) and all(CHECKS[kind][0](number, bound) for kind, bound in bounds.items())
+
+
+def _is_finite(number: float) -> bool:
+    return isinstance(number, int) or math.isfinite(number)  # a large integer would not go into a float
 
 
 def _numbers(value: Any) -> Iterator[float]:

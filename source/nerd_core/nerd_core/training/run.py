@@ -33,6 +33,7 @@ from ..predictor.predictor import Predictor
 from .config import TrainCfg, TrainingError
 from .distributed import join_processes
 from .ema import ExponentialMovingAverage
+from .feasibility import require_memory
 from .losses import StateScale, one_step_loss, rollout_loss
 from .metrics import OpenLoopErrors, open_loop
 from .optimiser import make_optimiser
@@ -89,6 +90,7 @@ def train(
         quiet: Whether to hide the progress bar.
     """
     cfg = cfg or TrainCfg(minutes=5.0)
+    require_memory(predictor, cfg)
     with Run(predictor, data, valid, cfg, None if out is None else Path(out), resume, quiet) as run:
         while (progress := run.progress()) < 1.0:
             loss = update_weights(run, progress)
@@ -227,7 +229,7 @@ class Run:
         batch, noisy_state = next(self.batches).to(self.device), None
         if cfg.state_noise:
             # Seeded by the number of the update, so that there is no state of a generator to save.
-            self.noise.manual_seed(seed * self.processes.world + self.processes.rank)
+            self.noise.manual_seed((seed * self.processes.world + self.processes.rank) % 2**63)
             noisy_state = self.scale.add_noise(batch.state[:, :-1], cfg.state_noise, self.noise)
         return self.one_step_loss(
             self.predictor,
