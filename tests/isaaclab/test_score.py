@@ -213,8 +213,8 @@ def test_score_with_a_model_runs_that_model(worlds, policy_file: Path):
 
 
 def test_transfer_runs_each_mode_in_its_mode(worlds, policy_file: Path):
-    """The model comes first, so that a wrong one is told at once, with its checkpoint, PhysX without; both with the same
-    episodes, seed and overrides; the scores stand under their modes, and the gap is theirs: 14 against 7 is +1.
+    """The model comes first, with its checkpoint, so that a wrong one is told at once, PhysX without; both with the
+    same episodes, seed and overrides; the scores stand under their modes, and the gap is theirs: 14 against 7 is +1.
     """
     cfg = TransferCfg("NeRD-Cartpole", policy_file, "cartpole", episodes=4, seed=9, overrides=("env.decimation=3",))
     result = transfer(cfg, quiet=True)
