@@ -53,6 +53,8 @@ def said_by(words: list[str], capsys) -> str:
         (["rl", "score", *TASK, "--policy", "x", "--num-envs", "0"], "got num_envs=0, expected at least 1"),
         (["generate", *TASK, "--out", "x", "--workers", "1000000"], "got workers=1000000, expected at least 1 and"),
         (["generate", *TASK, "--out", "x", "--transitions", "0"], "got transitions=0, expected at least 1"),
+        (["generate", *TASK, "--out", "x", "--device", "tpu"], "got --device tpu, expected one that is there"),
+        (["rl", "score", *TASK, "--policy", "x", "--device", "cuda:77"], "got --device cuda:77, expected one"),
         (["replay", "x", "--steps", "0"], "got steps=0, expected at least 1"),
         (["demo", "--minutes", "0"], "got minutes=0.0, expected more than 0"),
         (["demo", "--minutes", "nan"], "got minutes=nan, expected a finite number, more than 0"),
@@ -102,3 +104,15 @@ def test_a_folder_is_no_shipped_model(capsys):
     )
     assert "did you mean 'cartpole'" in said_by(["models", "get", "cartpol", "copy"], capsys)
     assert not Path("copy").exists()
+
+
+def test_a_user_without_a_home_is_told_what_to_set(capsys, monkeypatch):
+    """Where even the system knows no home, the message names the variables that say where caches go."""
+
+    def unknown(path: Path) -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("NERD_ASSETS_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "expanduser", unknown)
+    assert "set HOME, or XDG_CACHE_HOME to a folder for caches" in said_by(["assets", "list"], capsys)

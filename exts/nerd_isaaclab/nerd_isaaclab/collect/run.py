@@ -102,6 +102,8 @@ def collect(
         ValueError: A task, policy, model, share or range that does not exist, before anything is started; or the
             message of a worker that failed.
     """
+    from nerd_core.training.feasibility import choose_device  # needs PyTorch, which a help does not
+
     out = Path(out)
     check_task(cfg.task)
     if transitions < 1 or not 1 <= workers <= MAX_WORKERS:
@@ -110,6 +112,7 @@ def collect(
             f"{MAX_WORKERS} workers"
         )
     cfg = _with_paths(cfg.resolved())
+    place = str(choose_device(device))
     require_folder(out, "--out")
     is_new = not out.exists()
     out.mkdir(parents=True, exist_ok=True)
@@ -118,7 +121,7 @@ def collect(
     try:
         for shard in range(workers):
             share = transitions // workers + (shard < transitions % workers)
-            running.append(_Worker(Order(cfg, str(out), shard, share, _device(device), known)))
+            running.append(_Worker(Order(cfg, str(out), shard, share, place, known)))
         _watch(running, transitions, quiet)
     finally:
         for worker in running:
@@ -240,11 +243,3 @@ def _with_paths(cfg: CollectCfg) -> CollectCfg:
         load_policy(cfg.policy)
     visited = None if cfg.visited is None else str(find_checkpoint(cfg.visited).absolute())
     return dataclasses.replace(cfg, visited=visited)
-
-
-def _device(name: str) -> str:
-    if name != "auto":
-        return name
-    import torch
-
-    return "cuda:0" if torch.cuda.is_available() else "cpu"

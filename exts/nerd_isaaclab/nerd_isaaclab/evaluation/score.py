@@ -14,6 +14,7 @@ from tqdm import tqdm
 
 from nerd_core.files.bounds import SEED, bounded, check_bounds
 from nerd_core.files.serialization import from_plain
+from nerd_core.training.feasibility import choose_device
 
 from ..checkpoints.shipped import find_checkpoint
 from ..collect.collect_cfg import MAX_ENVS
@@ -101,6 +102,8 @@ def score(cfg: ScoreCfg, quiet: bool = False) -> ScoreResult:
         FileNotFoundError: There is no such policy.
     """
     check_task(cfg.task)
+    if cfg.device is not None:
+        choose_device(cfg.device)
     policy = load_policy(cfg.policy)
     cfg.all_overrides()
     with tqdm(unit="step", desc="score", disable=True if quiet else None) as bar:

@@ -3,11 +3,12 @@
 
 """Fitting a predictor to recorded trajectories, and judging it open loop.
 
-``run`` has the loop, on one screen, and ``config`` its settings. Before the first update ``preparation`` sets units and
-chooses which weights learn; ``losses`` says what is minimised, within the ``regimes`` of motion; ``precomputed`` keeps
-what a prior predicts that does not learn. ``optimiser`` and ``soap`` change the weights, ``ema`` averages them,
-``distributed`` joins several processes, ``saving`` lets a killed run go on, and ``migration`` reads settings of earlier
-versions. ``metrics`` measures roll-outs in metres and radians.
+``run`` has the loop, on one screen, and ``config`` its settings. Before anything else ``feasibility`` looks for device
+and memory; before the first update ``preparation`` sets units and chooses which weights learn. ``losses`` says what is
+minimised, within the ``regimes`` of motion; ``precomputed`` keeps what a prior predicts that does not learn.
+``optimiser`` and ``soap`` change the weights, ``ema`` averages them, ``distributed`` joins several processes,
+``saving`` lets a killed run go on, and ``migration`` reads settings of earlier versions. ``metrics`` measures roll-outs
+in metres and radians.
 
 Example::
 
