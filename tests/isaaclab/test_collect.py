@@ -222,8 +222,10 @@ def test_a_fixed_base_inside_the_ground_is_refused():
         ({"speed": (1.0,)}, "got the range 'speed', expected one of root_height"),
         ({"root_height": (1.0,)}, "expected two numbers"),
         ({"root_height": (2.0, 1.0)}, "LOW <= HIGH"),
-        ({"joint_vel": (-1.0,)}, ">= 0"),
-        ({"joint_vel": (math.nan,)}, "expected one number"),
+        ({"joint_vel": (-1.0,)}, "got joint_vel=-1.0, expected at least 0"),
+        ({"joint_vel": (math.nan,)}, "got joint_vel=nan, expected a finite number, at least 0"),
+        ({"joint_vel": (1.0, 2.0)}, "expected one number"),
+        ({"at_stops": (2.0,)}, "expected at least 0 and at most 1"),
     ],
 )
 def test_bad_ranges_are_refused_in_words(changes, words):
@@ -372,8 +374,8 @@ def test_contacts_of_the_solver_take_the_place_of_geometry():
         (["--shares", "policy=1"], "with --managers and --policy"),
         (["--ranges", "speed=3"], "got the range 'speed'"),
         (["--ranges", "root_height=low"], "expected NAME=NUMBER"),
-        (["--num-envs", "0"], "got --num-envs 0, expected at least 1"),
-        (["--policy-noise", "nan"], "got --policy-noise nan"),
+        (["--num-envs", "0"], "got num_envs=0, expected at least 1"),
+        (["--policy-noise", "nan"], "got policy_noise=nan"),
         (["--policy", "nowhere"], "got --policy nowhere, where nothing is"),
         (["--managers", "--teacher-mode", "rewritten"], "leave out --managers"),
         (["--managers", "--ground", "random-planes"], "leave out --managers"),

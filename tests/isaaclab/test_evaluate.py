@@ -120,7 +120,7 @@ class Bench:
         assert path == self.model
         return self.predictor
 
-    def _collect(self, cfg: CollectCfg, folder: Path, transitions: int, quiet: bool) -> None:
+    def _collect(self, cfg: CollectCfg, folder: Path, transitions: int, quiet: bool, robot: RobotSpec) -> None:
         self.asked.append(cfg)
         self.transitions.append(transitions)
         self.folders.append(folder)
@@ -143,12 +143,22 @@ def bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Bench:
     return Bench(monkeypatch, tmp_path)
 
 
+def test_horizons_stay_within_the_roll_outs():
+    """A horizon that no roll-out reaches is refused; by default those are shown that are reached, or else the end."""
+    with pytest.raises(ValueError, match="got the horizon 500 for roll-outs of 20 steps, expected none beyond them"):
+        EvaluateCfg("cartpole", steps=20, horizons=(500,))
+    assert EvaluateCfg("cartpole").shown_horizons == (100, 500, 1000)
+    assert EvaluateCfg("cartpole", steps=500).shown_horizons == (100, 500)
+    assert EvaluateCfg("cartpole", steps=20).shown_horizons == (20,)
+    assert EvaluateCfg("cartpole", steps=20, horizons=(3,)).shown_horizons == (3,)
+
+
 def test_errors_of_a_fixed_base_are_exact(bench: Bench):
     """A slide that is off by .01 m and a hinge by .002 rad more in each step give means of (H + 1) / 2 of that up to
     each horizon and k of that after step k; the slide counts as position of the base, which has no orientation.
     """
     bench.use(cartpole(), {0: 0.01, 1: -0.002})
-    result = evaluate(EvaluateCfg(bench.model, trajectories=5, steps=20, horizons=(1, 10, 20, 21)), quiet=True)
+    result = evaluate(EvaluateCfg(bench.model, trajectories=5, steps=20, horizons=(1, 10, 20)), quiet=True)
     assert list(result.horizons) == ["1", "10", "20"]
     for horizon in (1, 10, 20):
         found = result.horizons[str(horizon)]

@@ -170,3 +170,20 @@ def test_the_ground_is_kept(tmp_path):
     back = load(tmp_path / "dump").plane
     assert back is not None
     assert torch.equal(back, dump.plane)
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, 1.0e38])
+def test_states_that_are_no_numbers_are_replayed_with_a_model(number: float, tmp_path, capsys):
+    """A dump whose states came in as no numbers, or far too large ones, can be given to a model of mechanics: what that
+    makes of them is shown as outside of the bounds, too.
+    """
+    from nerd_core import checkpoint
+    from nerd_isaaclab.checkpoints.shipped import find_checkpoint
+
+    spec = checkpoint.read(find_checkpoint("cartpole")).spec
+    state, control = torch.full((2, 3, spec.state.dim), number), torch.zeros(2, 3, spec.control_dim)
+    ids, length = torch.tensor([3, 7]), torch.tensor([3, 2])
+    save(tmp_path / "dump", GuardDump(spec, {}, ids, length, state, control, refused=state[:, -1]))
+    assert replay([str(tmp_path / "dump"), "--checkpoint", "cartpole", "--json", str(tmp_path / "said.json")]) == 0
+    said = json.loads((tmp_path / "said.json").read_text())
+    assert all(found["other_model"]["outside"] for found in said["environments"])

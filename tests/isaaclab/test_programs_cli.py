@@ -208,3 +208,6 @@ def test_a_file_that_is_no_policy_is_refused(tmp_path):
     safetensors.torch.save_file({"mean": torch.zeros(2)}, tmp_path / "x.safetensors")
     with pytest.raises(ValueError, match="is not a policy: its header has no entry"):
         Policy.load(tmp_path / "x.safetensors")
+    (tmp_path / "x.safetensors").write_bytes(b"\xff" * 300)
+    with pytest.raises(ValueError, match="is not a policy, or damaged"):
+        Policy.load(tmp_path / "x.safetensors")

@@ -57,6 +57,13 @@ def test_a_worker_that_fails_tells_why(tmp_path: Path):
         collect(CollectCfg(TASK, overrides=("env.scene.spacing=3",)), tmp_path, transitions=10, quiet=True)
 
 
+def test_a_model_of_another_robot_is_told_before_anything_is_recorded(tmp_path: Path):
+    """A task with another robot than the model's ends with an error, and no folder of roll-outs is left."""
+    with pytest.raises(CollectError, match=r"the model was made for another robot specification \(cartpole"):
+        evaluate(EvaluateCfg("cartpole", "NeRD-Ant-Run", trajectories=4, steps=5, data=tmp_path / "data"), quiet=True)
+    assert not (tmp_path / "data").exists()
+
+
 def test_transfer_holds_the_scores_of_both_modes(policy: Path):
     """A transfer is the score in PhysX beside that in the model, with the gap between them, and can be stored."""
     result = transfer(TransferCfg(TASK, policy, "cartpole", episodes=8), quiet=True)
@@ -80,7 +87,7 @@ def test_score_in_a_wrong_way_is_refused_in_words(policy: Path, tmp_path: Path):
         score(ScoreCfg(TASK, tmp_path))
     with pytest.raises(ScoreError, match="expected words like"):
         ScoreCfg(TASK, policy, overrides=("neural",))
-    with pytest.raises(TransferError, match="in physx mode: got physics=bullet, expected one of the presets"):
+    with pytest.raises(TransferError, match="in neural mode: got physics=bullet, expected one of the presets"):
         transfer(TransferCfg(TASK, policy, "cartpole", episodes=2, overrides=("physics=bullet",)), quiet=True)
 
 

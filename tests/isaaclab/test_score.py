@@ -130,10 +130,15 @@ def test_playing_stops_with_the_last_episode_and_acts_by_the_mean(policy: Policy
 
 
 def test_a_policy_of_another_task_is_refused(policy: Policy):
-    """Observations of another size are named before the first step."""
+    """Observations or actions of another number are named before the first step."""
     env = StubEnv(EPISODES)
     env._observations = lambda: {"policy": torch.zeros(6, 5)}
-    with pytest.raises(ValueError, match="takes 3 observations, the task gives 5"):
+    with pytest.raises(ValueError, match="got a policy of 3 observations and 1 actions, expected 5 and 1"):
+        play_episodes(env, policy, ())
+    assert env.steps == 0
+    env = StubEnv(EPISODES)
+    env.action_manager.total_action_dim = 8
+    with pytest.raises(ValueError, match="expected 3 and 8 for this task: it was trained for another task or robot"):
         play_episodes(env, policy, ())
     assert env.steps == 0
 
@@ -208,12 +213,12 @@ def test_score_with_a_model_runs_that_model(worlds, policy_file: Path):
 
 
 def test_transfer_runs_each_mode_in_its_mode(worlds, policy_file: Path):
-    """PhysX comes without a model, the model with its checkpoint, both with the same episodes, seed and overrides; the
-    scores stand under their modes, and the gap is theirs: 14 against 7 is +1.
+    """The model comes first, with its checkpoint, so that a wrong one is told at once, PhysX without; both with the
+    same episodes, seed and overrides; the scores stand under their modes, and the gap is theirs: 14 against 7 is +1.
     """
     cfg = TransferCfg("NeRD-Cartpole", policy_file, "cartpole", episodes=4, seed=9, overrides=("env.decimation=3",))
     result = transfer(cfg, quiet=True)
-    (physx, _), (neural, _) = worlds
+    (neural, _), (physx, _) = worlds
     assert (physx.nerd.mode, physx.nerd.checkpoint) == ("physx", None)
     assert (neural.nerd.mode, neural.nerd.checkpoint) == ("neural", str(find_checkpoint("cartpole")))
     for made in (physx, neural):
@@ -241,7 +246,7 @@ def test_the_gap_is_positive_when_the_model_pays_more(physx, neural, gap, worlds
     monkeypatch.setattr("nerd_isaaclab.evaluation.transfer.score", known)
     cfg = TransferCfg("NeRD-Cartpole", policy_file, "cartpole", record="motion")
     assert transfer(cfg, quiet=True).reward_gap == (None if gap is None else pytest.approx(gap))
-    assert [str(cfg.record) for cfg in asked] == ["motion/physx.json", "motion/neural.json"]
+    assert [str(cfg.record) for cfg in asked] == ["motion/neural.json", "motion/physx.json"]
 
 
 def test_a_mode_that_fails_is_named(policy_file: Path, monkeypatch):
@@ -251,7 +256,7 @@ def test_a_mode_that_fails_is_named(policy_file: Path, monkeypatch):
         raise ScoreError("no memory")
 
     monkeypatch.setattr("nerd_isaaclab.evaluation.transfer.score", fail)
-    with pytest.raises(TransferError, match="in physx mode: no memory"):
+    with pytest.raises(TransferError, match="in neural mode: no memory"):
         transfer(TransferCfg("NeRD-Cartpole", policy_file, "cartpole"), quiet=True)
 
 

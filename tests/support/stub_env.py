@@ -66,6 +66,7 @@ class StubEnv:
         self.reward_manager = SimpleNamespace(
             active_terms=["alive", "cost"], _step_reward=torch.zeros(self.num_envs, 2)
         )
+        self.action_manager = SimpleNamespace(total_action_dim=1)
         self.command_manager = _Terms({"walk": SimpleNamespace(metrics={"steps": self.step_of_episode.float()})})
 
     def reset(self) -> tuple[dict[str, torch.Tensor], dict]:

@@ -21,6 +21,8 @@ class Settings:
     rate: float = bounded(0.5, above=0.0, at_most=1.0)
     share: float = bounded(0.0, at_least=0.0, below=1.0)
     sizes: tuple[int, ...] = bounded((1, 2), at_least=1)
+    scales: dict[str, float] = bounded(default_factory=dict, at_most=1_000_000)
+    shift: float = bounded(0.0)
     free: float = math.nan
 
     def __post_init__(self):
@@ -30,18 +32,22 @@ class Settings:
 def test_what_is_within_its_bounds_passes():
     """Defaults, bounds that are included, None and every item of a tuple are let through."""
     Settings()
-    Settings(count=1, rate=1.0, share=0.0, sizes=())
+    Settings(count=1, rate=1.0, share=0.0, sizes=(), scales={"wide": 1e6}, shift=-7.0)
+    Settings(count=10**400)
 
 
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
         ({"count": 0}, "got count=0, expected at least 1"),
-        ({"rate": 0.0}, "got rate=0.0, expected more than 0"),
-        ({"rate": 1.5}, "got rate=1.5, expected at most 1"),
-        ({"share": 1.0}, "got share=1.0, expected less than 1"),
-        ({"share": math.nan}, "got share=nan, expected at least 0"),
+        ({"rate": 0.0}, "got rate=0.0, expected more than 0 and at most 1"),
+        ({"rate": 1.5}, "got rate=1.5, expected more than 0 and at most 1"),
+        ({"share": 1.0}, "got share=1.0, expected at least 0 and less than 1"),
+        ({"share": math.nan}, "got share=nan, expected a finite number, at least 0 and less than 1"),
         ({"sizes": (3, 0)}, r"got sizes=\(3, 0\), expected at least 1"),
+        ({"scales": {"wide": 1e7}}, "got scales={'wide': 10000000.0}, expected at most 1,000,000"),
+        ({"shift": math.inf}, "got shift=inf, expected a finite number"),
+        ({"count": math.inf}, "got count=inf, expected a finite number, at least 1"),
     ],
 )
 def test_what_is_out_of_its_bounds_is_named(wrong, words):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -132,3 +133,18 @@ def test_a_robot_without_inertias_is_refused():
     spec = replace(spec, bodies=(replace(spec.bodies[0], inertia=None), *spec.bodies[1:]))
     with pytest.raises(ValueError, match=r"no inertia for the bodies \['torso'\].*data collected by this version"):
         Multibody(spec)
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf])
+def test_a_robot_that_is_nowhere_does_not_stop_the_others(number: float):
+    """Where a joint is at no number, the inverse mass matrix is none; robots beside it have theirs, to the last bit."""
+    spec = with_inertias(cartpole())
+    multibody = Multibody(spec)
+    joint_pos = torch.tensor([[0.1, 0.2], [number, number], [0.3, -0.4]])
+
+    def inverse(positions: torch.Tensor) -> torch.Tensor:
+        return multibody.inverse_mass(multibody.mass_weighted_jacobian(multibody.frames(positions)))
+
+    found = inverse(joint_pos)
+    assert torch.equal(found[[0, 2]], inverse(joint_pos[[0, 2]]))
+    assert not found[1].isfinite().all()

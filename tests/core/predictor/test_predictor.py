@@ -209,7 +209,7 @@ def test_missing_contacts_and_wrong_lengths_are_named():
     with pytest.raises(ValueError, match=f"expected {spec.state.dim} and {spec.control_dim} for 'ant'"):
         predictor(state[..., 1:], control)
     assert make(cartpole()).contacts(state, None) is None
-    with pytest.raises(ValueError, match="ensemble of 0"):
+    with pytest.raises(ValueError, match="got ensemble=0, expected at least 1"):
         PredictorCfg(ensemble=0)
 
 

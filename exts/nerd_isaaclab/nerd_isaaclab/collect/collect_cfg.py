@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import dataclasses
-import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
+
+from nerd_core.files.bounds import SEED, bounded, check_bounds
 
 from .excitation import DEFAULT_SHARES, LEAN_KINDS, MANAGED_KINDS, check_shares
 from .robot_ranges import ranges_of
@@ -20,6 +21,12 @@ Initial = Literal["auto", "wide", "task"]
 TeacherMode = Literal["continuous", "rewritten"]
 ContactChoice = Literal["none", "geometry", "sensor", "both"]
 GroundChoice = Literal["task", "random-planes"]
+
+MAX_ENVS = 2**20
+"""Most environments of an engine that are asked for. It has to hold them all, and a GPU holds some ten thousand."""
+
+MAX_STEPS = 1_000_000
+"""Longest trajectory [control steps], hours of motion."""
 
 
 class CollectError(ValueError):
@@ -32,19 +39,19 @@ class CollectCfg:
 
     task: str
     """Id of a task with a robot that a model can drive; see ``nerd list-envs``."""
-    steps: int = 100
+    steps: int = bounded(100, at_least=1, at_most=MAX_STEPS)
     """Length of a trajectory [control steps]; with managers the most, since resets cut."""
-    num_envs: int = 512
+    num_envs: int = bounded(512, at_least=1, at_most=MAX_ENVS)
     """Environments of each worker. 64 to 512 use a CPU's caches best."""
-    seed: int = 0
+    seed: int = bounded(0, **SEED)
     """Seed of everything that is drawn."""
-    shares: Annotated[dict[str, float], tyro.conf.Suppress] = field(default_factory=dict)
+    shares: Annotated[dict[str, float], tyro.conf.Suppress] = bounded(default_factory=dict, at_least=0.0)
     """Share of trajectories by kind of excitation, for instance ``{"held": 0.5, "policy": 0.5}``; the kinds are in
     :mod:`nerd_isaaclab.collect.excitation`. Empty: a mixture of all but bang and policy, or with a policy the policy
     alone."""
     initial: Initial = "auto"
     """First states: drawn from wide ranges, or as the task resets its robot. auto: task with managers, else wide."""
-    ranges: Annotated[dict[str, tuple[float, ...]], tyro.conf.Suppress] = field(default_factory=dict)
+    ranges: Annotated[dict[str, tuple[float, ...]], tyro.conf.Suppress] = bounded(default_factory=dict)
     """Changes of the robot's wide ranges, for instance ``{"joint_vel": (3.0,), "root_height": (0.5, 1.0)}``."""
     teacher_mode: TeacherMode = "continuous"
     """continuous: the solver runs on and keeps its friction history. rewritten: its state is written back before each
@@ -53,13 +60,13 @@ class CollectCfg:
     """Model, a directory or the name of a shipped one, whose own roll-outs from those first states give the first
     states instead: the solver then shows what should have happened where the model goes. For another round of
     training."""
-    visited_steps: int = 300
+    visited_steps: int = bounded(300, at_least=1, at_most=MAX_STEPS)
     """Length of these roll-outs [control steps]; with managers the most, each batch draws its own."""
     managers: bool = False
     """Run the task with all its managers, resets and events included, instead of its robot alone. Slower."""
     policy: str | Path | None = None
     """Policy that acts, a file or the log folder of a run; implies managers."""
-    policy_noise: float = 0.3
+    policy_noise: float = bounded(0.3, at_least=0.0)
     """Largest standard deviation of the noise on its actions; each trajectory draws its own below."""
     contacts: ContactChoice = "none"
     """Contacts to store with each step: by geometry, or by the solver (sensor) with the forces on the bodies. both
@@ -72,12 +79,8 @@ class CollectCfg:
     """Changes of the task's configuration, env.<field>=<value>."""
 
     def __post_init__(self):
+        check_bounds(self, CollectError)
         managers = self.managers or self.policy is not None
-        for name in ("steps", "num_envs", "visited_steps"):
-            if getattr(self, name) < 1:
-                raise CollectError(f"got --{name.replace('_', '-')} {getattr(self, name)}, expected at least 1")
-        if not 0.0 <= self.policy_noise < math.inf:
-            raise CollectError(f"got --policy-noise {self.policy_noise}, expected a number >= 0")
         if managers and self.teacher_mode == "rewritten":
             raise CollectError("--teacher-mode rewritten steps without managers: leave out --managers")
         if managers and self.ground != "task":

@@ -28,7 +28,9 @@ from nerd_core.data.shards import ShardWriter
 from nerd_core.files.atomic import write_json
 from nerd_core.files.provenance import file_digest
 from nerd_core.files.serialization import StructureError, from_plain, to_plain
+from nerd_core.robot.comparison import require_same_spec
 from nerd_core.robot.guard import StateGuard
+from nerd_core.robot.spec import RobotSpec
 
 from ..physics.ground import GroundError, find_ground
 from ..policies.load import load_policy
@@ -52,7 +54,7 @@ _BACKENDS = {"ovphysx": "ovphysx", "physx": "isaacsim", "newton": "newton"}
 class Collector:
     """Collects trajectories of one environment into one shard."""
 
-    def __init__(self, env: NerdDynamics, cfg: CollectCfg, out: Path, shard: int):
+    def __init__(self, env: NerdDynamics, cfg: CollectCfg, out: Path, shard: int, robot: RobotSpec | None = None):
         """Opens or continues a shard.
 
         Args:
@@ -61,11 +63,17 @@ class Collector:
             cfg: What to collect.
             out: Folder of the dataset.
             shard: Number of the shard.
+            robot: Robot of the model that the data are for; None for any.
+
+        Raises:
+            SpecMismatch: The task has another robot.
         """
         cfg = cfg.resolved()
         self._env, self._cfg, self._shard = env, cfg, shard
         env.reset(seed=cfg.seed)
         self._spec = env.robot_spec
+        if robot is not None:
+            require_same_spec(robot, self._spec, "the model")
         self._probe = ContactProbe(env) if cfg.contacts in ("sensor", "both") else None
         # Isaac Lab sets velocities to zero in the first reset of its life, and engines warm up in their first step.
         env.step(torch.zeros(env.num_envs, env.action_manager.total_action_dim, device=env.device))

@@ -12,6 +12,7 @@ import torch
 
 from nerd_core.contact.contacts import ContactModel
 from nerd_core.contact.grounds import Ground
+from nerd_core.files.bounds import bounded, check_bounds
 from nerd_core.robot.frames import quat_from_rotvec, quat_mul, quat_rotate
 from nerd_core.robot.spec import RobotSpec
 from nerd_core.robot.stops import Stops
@@ -34,25 +35,31 @@ class InitialStateCfg:
     The defaults are the published ranges of the Ant for a floating base, and of the Cartpole for a fixed one.
     """
 
-    root_height: tuple[float, float] = (0.3, 1.3)
+    root_height: tuple[float, float] = bounded((0.3, 1.3))
     """Lowest and highest root above the ground [m]. A robot that would touch it is lifted until it is clear."""
-    root_tilt: float = math.pi / 2
+    root_tilt: float = bounded(math.pi / 2, at_least=0.0, at_most=math.pi)
     """Largest rotation away from upright, about any axis [rad]. Yaw is uniform."""
-    root_lin_vel: float = 1.0
+    root_lin_vel: float = bounded(1.0, at_least=0.0)
     """Largest component of the root's velocity [m/s]."""
-    root_ang_vel: float = math.pi
+    root_ang_vel: float = bounded(math.pi, at_least=0.0)
     """Largest component of the root's angular velocity [rad/s]."""
-    joint_pos_share: float = 1.0
+    joint_pos_share: float = bounded(1.0, at_least=0.0, at_most=1.0)
     """Share of each joint's range that is used, about its middle."""
-    slide: float = 3.5
+    slide: float = bounded(3.5, at_least=0.0)
     """Farthest position of a sliding joint [m], where its limits allow it."""
-    joint_vel: float = 2.0 * math.pi
+    joint_vel: float = bounded(2.0 * math.pi, at_least=0.0)
     """Largest joint velocity [rad/s]."""
-    slide_vel: float = 5.0
+    slide_vel: float = bounded(5.0, at_least=0.0)
     """Largest velocity of a sliding joint [m/s]."""
-    at_stops: float = 0.0
+    at_stops: float = bounded(0.0, at_least=0.0, at_most=1.0)
     """Share of the joints with stops that start just before one of them, within
     :func:`nerd_core.robot.stops.stop_band`. Else a joint meets its stops in a few steps of a hundred."""
+
+    def __post_init__(self):
+        check_bounds(self, InitialStateError)
+        low, high = self.root_height
+        if low > high:
+            raise InitialStateError(f"got {low:g},{high:g} for the range 'root_height', expected LOW <= HIGH")
 
 
 def draw_initial_states(

@@ -25,6 +25,8 @@ class Order:
     """Number of transitions that the shard has to hold at the end."""
     device: str
     """Device of the simulation."""
+    robot: str | None = None
+    """Specification of the robot that the task must have, as JSON; None for any."""
 
 
 @dataclass

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
 
 from ..robots.registry import robot_of_spec
@@ -36,13 +35,8 @@ def ranges_of(spec_name: str, changes: Mapping[str, tuple[float, ...]]) -> Initi
         if name not in known:
             raise InitialStateError(f"got the range '{name}', expected one of {', '.join(known)}")
         is_pair = isinstance(known[name], tuple)
-        if len(numbers) != (2 if is_pair else 1) or not all(map(math.isfinite, numbers)):
+        if len(numbers) != (2 if is_pair else 1):
             expected = "two numbers, LOW,HIGH" if is_pair else "one number"
             raise InitialStateError(f"got {','.join(map(str, numbers))} for the range '{name}', expected {expected}")
-        if is_pair and numbers[0] > numbers[1] or not is_pair and numbers[0] < 0.0:
-            raise InitialStateError(
-                f"got {','.join(map(str, numbers))} for the range '{name}', expected "
-                + ("LOW <= HIGH" if is_pair else "a number >= 0")
-            )
         values[name] = (numbers[0], numbers[1]) if is_pair else numbers[0]
     return dataclasses.replace(defaults, **values)  # type: ignore[arg-type]

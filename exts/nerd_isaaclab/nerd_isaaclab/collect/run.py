@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import time
@@ -17,7 +18,9 @@ from tqdm import tqdm
 
 from nerd_core.data.manifest import write_manifest
 from nerd_core.files.atomic import write_json
+from nerd_core.files.outputs import require_folder
 from nerd_core.files.serialization import from_plain, to_plain
+from nerd_core.robot.spec import RobotSpec
 
 from ..checkpoints.shipped import find_checkpoint
 from ..launch.engine_process import EngineProcess
@@ -28,6 +31,9 @@ from .messages import CollectReport, Order
 
 LOOK_SECONDS = 0.2
 """Time between two looks at the workers [s]."""
+
+MAX_WORKERS = 256
+"""Most processes of a collection. Each takes gigabytes."""
 
 REPORT = "report.json"
 """File in the folder of a dataset with what was collected."""
@@ -67,6 +73,7 @@ def collect(
     workers: int = 1,
     device: str = "auto",
     quiet: bool = False,
+    robot: RobotSpec | None = None,
 ) -> CollectResult:
     """Collects trajectories of a task's robot from the solver into a dataset.
 
@@ -89,29 +96,39 @@ def collect(
         workers: Number of processes. Each fills a shard of its own, so use the same number to continue a dataset.
         device: Device of the simulation, ``cpu`` or ``cuda:0``; ``auto`` takes the GPU where there is one.
         quiet: Whether to show no progress.
+        robot: Robot that the task must have, for instance that of a model to be judged; None for any.
 
     Raises:
         ValueError: A task, policy, model, share or range that does not exist, before anything is started; or the
             message of a worker that failed.
     """
+    from nerd_core.training.feasibility import choose_device  # needs PyTorch, which a help does not
+
     out = Path(out)
     check_task(cfg.task)
-    for name, number in (("transitions", transitions), ("workers", workers)):
-        if number < 1:
-            raise CollectError(f"got --{name} {number}, expected at least 1")
+    if transitions < 1 or not 1 <= workers <= MAX_WORKERS:
+        raise CollectError(
+            f"got {transitions} transitions and {workers} workers, expected at least 1 of each and at most "
+            f"{MAX_WORKERS} workers"
+        )
     cfg = _with_paths(cfg.resolved())
-    if out.exists() and not out.is_dir():
-        raise CollectError(f"got --out {out}, which is a file: expected a folder")
+    place = str(choose_device(device))
+    require_folder(out, "--out")
+    is_new = not out.exists()
     out.mkdir(parents=True, exist_ok=True)
+    known = None if robot is None else robot.to_json()
     running: list[_Worker] = []
     try:
         for shard in range(workers):
             share = transitions // workers + (shard < transitions % workers)
-            running.append(_Worker(Order(cfg, str(out), shard, share, _device(device))))
+            running.append(_Worker(Order(cfg, str(out), shard, share, place, known)))
         _watch(running, transitions, quiet)
     finally:
         for worker in running:
             worker.process.stop()
+        if is_new:
+            with contextlib.suppress(OSError):
+                out.rmdir()  # goes only if nothing was recorded
     write_manifest(out)
     result = _sum_up(running)
     write_json(out / REPORT, report(result))
@@ -226,11 +243,3 @@ def _with_paths(cfg: CollectCfg) -> CollectCfg:
         load_policy(cfg.policy)
     visited = None if cfg.visited is None else str(find_checkpoint(cfg.visited).absolute())
     return dataclasses.replace(cfg, visited=visited)
-
-
-def _device(name: str) -> str:
-    if name != "auto":
-        return name
-    import torch
-
-    return "cuda:0" if torch.cuda.is_available() else "cpu"

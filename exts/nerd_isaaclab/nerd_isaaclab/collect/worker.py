@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from nerd_core.files.serialization import from_plain, to_plain
+from nerd_core.robot.spec import RobotSpec
 
 from ..launch.engine_process import Report, serve
 
@@ -46,7 +47,8 @@ def work(plain: dict[str, Any], report: Report) -> dict[str, Any]:
         env_cfg = parse_env_cfg(cfg.task, device=order.device, num_envs=cfg.num_envs, overrides=overrides)
         change_task(env_cfg, cfg)
         env = gymnasium.make(cfg.task, cfg=env_cfg).unwrapped
-        collector = Collector(env, cfg, Path(order.out), order.shard)
+        robot = None if order.robot is None else RobotSpec.from_json(order.robot)
+        collector = Collector(env, cfg, Path(order.out), order.shard, robot)
         report(to_plain(collector.report))
         return to_plain(collector.run(order.transitions, lambda done: report(to_plain(done))))
     finally:

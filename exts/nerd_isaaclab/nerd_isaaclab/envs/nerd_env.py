@@ -18,6 +18,7 @@ from isaaclab.utils.string import ResolvableString
 
 from nerd_core import checkpoint
 from nerd_core.dynamics import NeuralDynamics
+from nerd_core.files.bounds import check_bounds
 from nerd_core.robot.spec import RobotSpec
 
 from ..checkpoints.shipped import find_checkpoint
@@ -58,6 +59,7 @@ class NerdDynamics(ManagerBasedRLEnv):
         self._mode = "physx"
         self._spec: RobotSpec | None = None
         self._panel: NerdPanel | None = None
+        check_bounds(cfg.nerd, NerdModeError)  # overrides are put into a configuration that is made already
         self._robot_name = _find_robot(cfg)
         _add_guard(cfg)
         _add_window(cfg)

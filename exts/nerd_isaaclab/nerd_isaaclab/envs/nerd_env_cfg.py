@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from isaaclab.utils import configclass
 
+from nerd_core.files.bounds import bounded, check_bounds
+
 WINDOW_CLASS = "nerd_isaaclab.ui.window:NerdEnvWindow"
 """Window of our tasks in Kit, as an import string, since the module can be imported only there."""
 
@@ -27,10 +29,10 @@ class NerdCfg:
     robot: str | None = None
     """Name of the articulation in the scene that the model drives. By default the only one."""
 
-    neural_share: float = 0.5
+    neural_share: float = bounded(0.5, at_least=0.0, at_most=1.0)
     """Share of the environments that are neural in ``mixed`` mode, the first ones."""
 
-    noise: float = 0.0
+    noise: float = bounded(0.0, at_least=0.0)
     """Noise on the model's step, as a share of what a control step typically changes, for the training of policies: 0.1
     to 0.2 helped the running Ant, 0.4 made it slow. Like randomised masses in a solver, it keeps a policy from counting
     on the model's errors."""
@@ -41,3 +43,6 @@ class NerdCfg:
     dump_dir: str | None = None
     """Where states that the guard refused are written, with the steps that led there, for ``nerd replay``: one dump for
     every step in which it acted, up to twenty a run. Waits for the device in every step. None: nothing is written."""
+
+    def __post_init__(self):
+        check_bounds(self)

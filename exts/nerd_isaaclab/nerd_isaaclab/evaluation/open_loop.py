@@ -17,8 +17,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
+from nerd_core.files.bounds import SEED as SEED_BOUNDS
+from nerd_core.files.bounds import bounded, check_bounds
+
 from ..checkpoints.shipped import find_checkpoint
-from ..collect.collect_cfg import CollectCfg
+from ..collect.collect_cfg import MAX_ENVS, MAX_STEPS, CollectCfg
 from ..collect.run import collect
 from ..robots.registry import all_robots, robot_of_spec
 
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
 
 SEED = 500
 """Seed of the roll-outs, as published; training data have others."""
+
+HORIZONS = (100, 500, 1000)
+"""Horizons that are shown by default, as published."""
 
 SHARES = {"passive": {"zero": 1.0}, "driven": {"random": 1.0}}
 """Excitation of each protocol."""
@@ -48,13 +54,14 @@ class EvaluateCfg:
     """First states: as the task resets its robot, or from the wide ranges of training data."""
     teacher_mode: Literal["continuous", "rewritten"] = "continuous"
     """How the solver runs; see ``nerd generate``. Judge in the mode of the training data."""
-    trajectories: int = 512
+    trajectories: int = bounded(512, at_least=1, at_most=MAX_ENVS)
     """Number of roll-outs."""
-    steps: int = 1000
+    steps: int = bounded(1000, at_least=1, at_most=MAX_STEPS)
     """Length of the roll-outs [control steps]."""
-    horizons: tuple[int, ...] = (100, 500, 1000)
-    """Horizons of the table."""
-    seed: int = SEED
+    horizons: tuple[int, ...] = bounded((), at_least=1)
+    """Horizons of the table, none beyond the length of the roll-outs. By default 100, 500 and 1000 as far as they are
+    within it, or else that length."""
+    seed: int = bounded(SEED, **SEED_BOUNDS)
     """Seed of the roll-outs."""
     data: str | Path | None = None
     """Folder to keep the roll-outs in; one that is there is used again. By default they are thrown away."""
@@ -62,6 +69,20 @@ class EvaluateCfg:
     """Physics preset of the task."""
     overrides: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
     """Changes of the task's configuration, env.<field>=<value>."""
+
+    def __post_init__(self):
+        check_bounds(self)
+        if max(self.horizons, default=0) > self.steps:
+            raise ValueError(
+                f"got the horizon {max(self.horizons)} for roll-outs of {self.steps} steps, expected none beyond them: "
+                f"ask for --steps {max(self.horizons)} or leave it out"
+            )
+
+    @property
+    def shown_horizons(self) -> tuple[int, ...]:
+        """Horizons of the table, with the default written out."""
+        within = tuple(horizon for horizon in HORIZONS if horizon <= self.steps)
+        return self.horizons or within or (self.steps,)
 
 
 @dataclass(frozen=True)
@@ -127,7 +148,8 @@ def evaluate(cfg: EvaluateCfg, quiet: bool = False) -> EvaluateResult:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(cfg.data or scratch)
         # one batch of one engine
-        collect(_collection(cfg), folder, transitions=cfg.trajectories * cfg.steps, quiet=quiet)
+        transitions = cfg.trajectories * cfg.steps
+        collect(_collection(cfg), folder, transitions, quiet=quiet, robot=predictor.spec)
         return measure(cfg, predictor, folder)
 
 
@@ -161,7 +183,7 @@ def measure(cfg: EvaluateCfg, predictor: Predictor, folder: Path) -> EvaluateRes
     names = _published_names(predictor.spec)
     horizons = {
         horizon: {name: table.get(source) for name, source in names.items()}
-        for horizon, table in errors.table(cfg.horizons).items()
+        for horizon, table in errors.table(cfg.shown_horizons).items()
     }
     return EvaluateResult(
         model=Path(cfg.model).name,

@@ -12,9 +12,12 @@ from typing import Annotated, Any
 import tyro
 from tqdm import tqdm
 
+from nerd_core.files.bounds import SEED, bounded, check_bounds
 from nerd_core.files.serialization import from_plain
+from nerd_core.training.feasibility import choose_device
 
 from ..checkpoints.shipped import find_checkpoint
+from ..collect.collect_cfg import MAX_ENVS
 from ..launch.engine_process import EngineProcess
 from ..launch.host import host_facts
 from ..launch.task_ids import check_task
@@ -37,9 +40,9 @@ class ScoreCfg:
     checkpoint: str | Path | None = None
     """Model that steps the robot, its directory or the name of a shipped one. None: PhysX does, unless the overrides
     say otherwise."""
-    num_envs: int = 256
+    num_envs: int = bounded(256, at_least=1, at_most=MAX_ENVS)
     """Environments, and so episodes."""
-    seed: int = 1
+    seed: int = bounded(1, **SEED)
     """Seed of the starts."""
     device: str | None = None
     """Device of simulation and policy; None: cuda:0, or cpu where there is none."""
@@ -49,8 +52,7 @@ class ScoreCfg:
     """Isaac Lab's overrides of the configuration: physics=NAME, env.<field>=<value>."""
 
     def __post_init__(self):
-        if self.num_envs < 1:
-            raise ScoreError(f"got --num-envs {self.num_envs}, expected at least 1")
+        check_bounds(self, ScoreError)
         for word in self.overrides:
             if word.startswith("-") or "=" not in word:
                 raise ScoreError(f"got the unknown argument '{word}', expected words like env.<field>=<value>")
@@ -100,6 +102,8 @@ def score(cfg: ScoreCfg, quiet: bool = False) -> ScoreResult:
         FileNotFoundError: There is no such policy.
     """
     check_task(cfg.task)
+    if cfg.device is not None:
+        choose_device(cfg.device)
     policy = load_policy(cfg.policy)
     cfg.all_overrides()
     with tqdm(unit="step", desc="score", disable=True if quiet else None) as bar:

@@ -12,7 +12,10 @@ from typing import Annotated, Literal
 
 import tyro
 
+from nerd_core.files.bounds import SEED, bounded, check_bounds
+
 from ..checkpoints.shipped import find_checkpoint
+from ..collect.collect_cfg import MAX_ENVS
 from ..launch.task_ids import check_task
 from ..policies.load import load_policy
 from .score import ScoreCfg, ScoreError, ScoreResult, score
@@ -34,14 +37,17 @@ class TransferCfg:
     """Policy file, folder that ``nerd rl export`` has written, or log folder of a run."""
     checkpoint: str | Path
     """Directory of the model, or the name of a shipped one."""
-    episodes: int = 512
+    episodes: int = bounded(512, at_least=1, at_most=MAX_ENVS)
     """Episodes in each mode."""
-    seed: int = 1
+    seed: int = bounded(1, **SEED)
     """Seed of the starts."""
     record: str | Path | None = None
     """Folder for the motion of the first episodes: ``physx.json`` and ``neural.json``."""
     overrides: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
     """Changes of the task's configuration, env.<field>=<value>."""
+
+    def __post_init__(self):
+        check_bounds(self, TransferError)
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,8 @@ def transfer(cfg: TransferCfg, quiet: bool = False) -> TransferResult:
     check_task(cfg.task)
     find_checkpoint(cfg.checkpoint)
     load_policy(cfg.policy)
-    modes = {mode: _score(cfg, mode, quiet) for mode in ("physx", "neural")}
+    neural_first = {mode: _score(cfg, mode, quiet) for mode in ("neural", "physx")}  # a wrong model is told at once
+    modes = dict(reversed(neural_first.items()))
     physx, neural = (modes[mode].scores["return"].mean for mode in ("physx", "neural"))
     gap = (neural - physx) / abs(physx) if physx else None
     return TransferResult(cfg.task, Path(cfg.checkpoint).name, cfg.episodes, gap, modes)

@@ -22,6 +22,8 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from nerd_core.files.messages import explain
+
 STOP_SECONDS = 20.0
 """Time that a process is given to end by itself [s]."""
 
@@ -146,7 +148,7 @@ def serve(work: Callable[[dict[str, Any], Report], Any]) -> int:
     try:
         send("result", work(order, lambda value: send("progress", value)))
     except (ValueError, OSError) as error:
-        send("error", str(error) or type(error).__name__)
+        send("error", explain(error))
         return 2
     except KeyboardInterrupt:
         return 130

@@ -82,8 +82,12 @@ def play_episodes(
         progress: Called every :data:`PROGRESS_STEPS` steps.
     """
     obs, _ = env.reset()
-    if obs["policy"].shape[-1] != policy.obs_dim:
-        raise ValueError(f"the policy takes {policy.obs_dim} observations, the task gives {obs['policy'].shape[-1]}")
+    given, taken = obs["policy"].shape[-1], env.action_manager.total_action_dim
+    if (given, taken) != (policy.obs_dim, policy.action_dim):
+        raise ValueError(
+            f"got a policy of {policy.obs_dim} observations and {policy.action_dim} actions, expected {given} and "
+            f"{taken} for this task: it was trained for another task or robot"
+        )
     count, device = env.num_envs, env.device
     playing = torch.ones(count, dtype=torch.bool, device=device)
     length = torch.zeros(count, device=device)

@@ -74,6 +74,11 @@ class Policy(nn.Module):
         self.network = nn.Sequential(*stack[:-1])
 
     @property
+    def action_dim(self) -> int:
+        """Number of actions."""
+        return int(list(self.parameters())[-1].shape[0])
+
+    @property
     def obs_dim(self) -> int:
         """Number of observations."""
         return self.mean.shape[0]
@@ -108,9 +113,12 @@ class Policy(nn.Module):
         """Read a policy written by :meth:`save`."""
         if not Path(path).is_file():
             raise FileNotFoundError(f"there is no policy file {path}: 'nerd rl export' makes one from a run")
-        with safetensors.safe_open(str(path), framework="pt") as file:
-            header = (file.metadata() or {}).get("nerd_policy")
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (not a dict)
+        try:
+            with safetensors.safe_open(str(path), framework="pt") as file:
+                header = (file.metadata() or {}).get("nerd_policy")
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (not a dict)
+        except safetensors.SafetensorError as error:
+            raise ValueError(f"{path} is not a policy, or damaged: {error}") from None
         if header is None:
             raise ValueError(f"{path} is not a policy: its header has no entry 'nerd_policy'")
         known = json.loads(header)

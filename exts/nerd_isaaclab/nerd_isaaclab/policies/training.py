@@ -17,6 +17,8 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from nerd_core.files.bounds import bounded, check_bounds
+
 from ..checkpoints.shipped import find_checkpoint
 from ..launch.task_ids import check_task
 from .runs import find_run, load_curve
@@ -46,14 +48,17 @@ class TrainPolicyCfg:
     """Id of the task."""
     checkpoint: str | Path | None = None
     """Model that steps the robot, its directory or the name of a shipped one. None: PhysX does."""
-    num_envs: int | None = None
+    num_envs: int | None = bounded(None, at_least=1)
     """Environments; None: those of the task."""
-    iterations: int | None = None
+    iterations: int | None = bounded(None, at_least=1)
     """Iterations of the algorithm; None: those of the task's agent."""
-    seed: int | None = None
-    """Seed of the training; None: that of the task's agent."""
+    seed: int | None = bounded(None, at_least=-1, below=2**31)
+    """Seed of the training; None: that of the task's agent. -1 draws one."""
     overrides: tuple[str, ...] = ()
     """Further words of Isaac Lab's trainer: ``env.<field>=<value>``, ``agent.<field>=<value>``, ``physics=<name>``."""
+
+    def __post_init__(self):
+        check_bounds(self, PolicyTrainingError)
 
     def words(self) -> list[str]:
         """The same as arguments of ``nerd rl train``."""

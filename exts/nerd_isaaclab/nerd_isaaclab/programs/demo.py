@@ -24,9 +24,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import tyro
-
-from nerd_core.cli import help_text
+from nerd_core.cli.options import read_options
+from nerd_core.files.bounds import bounded, check_bounds
 
 from ..demo import recipes
 
@@ -45,7 +44,7 @@ class Demo:
     """Which robot. A recipe without a training uses the shipped model, as for the Ant."""
     out: Path | None = None
     """Folder of the run; by default ``runs/demo``, with the robot's name behind it if it is another one."""
-    minutes: float | None = None
+    minutes: float | None = bounded(None, above=0.0)
     """Training of the model [min]."""
     model: str | None = None
     """Model to use instead of collecting and training: a directory, or the name of a shipped one."""
@@ -58,6 +57,9 @@ class Demo:
     open: bool = True
     """Whether to open the report, if there is a display."""
 
+    def __post_init__(self):
+        check_bounds(self)
+
 
 def main(argv: list[str]) -> int:
     """Collect data of PhysX, train a model and a policy in it, and write a report, in minutes.
@@ -65,7 +67,7 @@ def main(argv: list[str]) -> int:
     Args:
         argv: Arguments, without the program's name.
     """
-    args = tyro.cli(Demo, args=argv, prog="nerd demo", description=help_text(__doc__))
+    args = read_options(Demo, argv, "nerd demo", __doc__)
     from ..demo import run
     from ..demo.recipe import smoke
 
@@ -73,8 +75,6 @@ def main(argv: list[str]) -> int:
     if args.minutes is not None:
         if not recipe.stages or args.model is not None:
             raise ValueError("got --minutes, but a model is given and nothing is trained: leave it out")
-        if args.minutes <= 0:
-            raise ValueError(f"got --minutes {args.minutes:g}, expected more than 0")
         stages = [replace(stage, training=replace(stage.training, minutes=args.minutes)) for stage in recipe.stages]
         recipe = replace(recipe, stages=tuple(stages))
     if args.smoke:

@@ -21,8 +21,9 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from nerd_core.cli import help_text
+from nerd_core.cli.options import read_options
 from nerd_core.files.atomic import write_text
+from nerd_core.files.outputs import PICTURES, require_file, require_folder
 
 from ..evaluation.open_loop import EvaluateCfg, EvaluateResult, draw, evaluate
 
@@ -45,7 +46,10 @@ def main(argv: list[str]) -> int:
     Args:
         argv: Arguments, without the program's name.
     """
-    args = tyro.cli(Evaluate, args=argv, prog="nerd evaluate", description=help_text(__doc__))
+    args = read_options(Evaluate, argv, "nerd evaluate", __doc__)
+    require_file(args.json, "--json")
+    require_file(args.plot, "--plot", PICTURES)
+    require_folder(args.cfg.data, "--data")
     result = evaluate(args.cfg)
     _show(result)
     if args.json is not None:

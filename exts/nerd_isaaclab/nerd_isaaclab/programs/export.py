@@ -13,9 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import tyro
-
-from nerd_core.cli import help_text
+from nerd_core.cli.options import read_options
 
 
 @dataclass
@@ -38,7 +36,7 @@ def main(argv: list[str]) -> int:
     Args:
         argv: Arguments, without the program's name.
     """
-    args = tyro.cli(Export, args=argv, prog="nerd rl export", description=help_text(__doc__))
+    args = read_options(Export, argv, "nerd rl export", __doc__)
     from ..policies.export import export_run
 
     for path in export_run(args.run, args.out, args.checkpoint, args.command):

@@ -27,13 +27,14 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from nerd_core.cli import help_text
+from nerd_core.cli.options import read_options
+from nerd_core.files.bounds import bounded, check_bounds
 
 from ..collect.collect_cfg import CollectCfg
 from ..collect.contact_agreement import BodyAgreement
 from ..collect.excitation import ExcitationError
 from ..collect.initial_states import InitialStateError
-from ..collect.run import CollectResult, collect, report
+from ..collect.run import MAX_WORKERS, CollectResult, collect, report
 
 
 @dataclass
@@ -44,7 +45,7 @@ class Generate:
     """What to collect."""
     out: Path
     """Folder of the dataset; one that is there is continued."""
-    transitions: int = 1_000_000
+    transitions: int = bounded(1_000_000, at_least=1)
     """Number of control steps to record."""
     shares: tuple[str, ...] = ()
     """Share of trajectories by kind of excitation, for instance random=1 or held=.5 policy=.5. Kinds: random, held,
@@ -54,10 +55,13 @@ class Generate:
     """Changes of the wide ranges, for instance joint_vel=3 root_height=0.5,1.0. Each robot of this package has ranges
     of its own; names: root_height, root_tilt, root_lin_vel, root_ang_vel, joint_pos_share, slide, joint_vel,
     slide_vel, at_stops."""
-    workers: int = 1
+    workers: int = bounded(1, at_least=1, at_most=MAX_WORKERS)
     """Processes, each with an engine and a shard of its own. Use the same number to continue."""
     device: str = "auto"
     """Device of the simulation; auto is the GPU where there is one."""
+
+    def __post_init__(self):
+        check_bounds(self)
 
 
 def main(argv: list[str]) -> int:
@@ -69,7 +73,7 @@ def main(argv: list[str]) -> int:
     # taken out first: an option with several values would take these as values
     overrides = tuple(word for word in argv if word.startswith("env."))
     words = [word for word in argv if word not in overrides]
-    args = tyro.cli(Generate, args=words, prog="nerd generate", description=help_text(__doc__))
+    args = read_options(Generate, words, "nerd generate", __doc__)
     shares, ranges = read_shares(args.shares), read_ranges(args.ranges)
     cfg = dataclasses.replace(args.cfg, shares=shares, ranges=ranges, overrides=(*args.cfg.overrides, *overrides))
     try:

@@ -50,11 +50,9 @@ def main(argv: list[str]) -> int:
 
 def _parse(argv: list[str]) -> ListEnvs:
     """Reads the arguments; where there are none, tyro need not be imported for it."""
-    import tyro
+    from nerd_core.cli.options import read_options
 
-    from nerd_core.cli import help_text
-
-    return tyro.cli(ListEnvs, args=argv, prog="nerd list-envs", description=help_text(__doc__))
+    return read_options(ListEnvs, argv, "nerd list-envs", __doc__)
 
 
 def _with_presets(keyword: str | None) -> int:

@@ -20,7 +20,8 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from nerd_core.cli import help_text
+from nerd_core.cli.options import read_options
+from nerd_core.files.outputs import require_folder
 
 from ..checkpoints.shipped import find_checkpoint, shipped_checkpoints
 
@@ -56,7 +57,7 @@ def main(argv: list[str]) -> int:
         | Annotated[Get, tyro.conf.subcommand("get")]
         | Annotated[Verify, tyro.conf.subcommand("verify")]
     )
-    args = tyro.cli(commands, args=argv, prog="nerd models", description=help_text(__doc__))  # type: ignore[call-overload]
+    args = read_options(commands, argv, "nerd models", __doc__)
     if isinstance(args, List):
         return _list()
     if isinstance(args, Get):
@@ -81,9 +82,14 @@ def _list() -> int:
 
 
 def _get(args: Get) -> int:
-    source = find_checkpoint(args.name)
+    source = shipped_checkpoints().get(args.name)
+    if source is None:
+        if Path(args.name).is_dir():
+            raise ValueError(f"got the folder '{args.name}', expected the name of a shipped model: copy it with cp -r")
+        source = find_checkpoint(args.name)  # which names near ones
     if args.out.exists():
         raise ValueError(f"'{args.out}' exists: name a folder that does not, nothing is overwritten")
+    require_folder(args.out, "OUT")
     args.out.parent.mkdir(parents=True, exist_ok=True)
     shutil.copytree(source, args.out)
     print(f"copied '{source.name}' to {args.out}")

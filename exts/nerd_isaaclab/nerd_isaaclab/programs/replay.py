@@ -24,7 +24,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from nerd_core.cli import help_text
+from nerd_core.cli.options import read_options
+from nerd_core.files.bounds import bounded, check_bounds
+from nerd_core.files.outputs import PICTURES, require_file
 
 if TYPE_CHECKING:
     import torch
@@ -41,9 +43,9 @@ class Replay:
 
     dump: Annotated[Path, tyro.conf.Positional]
     """Directory of a dump."""
-    steps: int = 8
+    steps: int = bounded(8, at_least=1)
     """Number of the last steps to show."""
-    env: int | None = None
+    env: int | None = bounded(None, at_least=0)
     """Environment to show the steps of; by default the first of the dump."""
     checkpoint: str | None = None
     """Model to give the same states and controls to: its directory, or the name of a shipped one."""
@@ -52,6 +54,9 @@ class Replay:
     plot: Path | None = None
     """File for a picture of the offending coordinates, PNG, SVG or PDF."""
 
+    def __post_init__(self):
+        check_bounds(self)
+
 
 def main(argv: list[str]) -> int:
     """Show what led to a state that the guard refused.
@@ -59,11 +64,11 @@ def main(argv: list[str]) -> int:
     Args:
         argv: Arguments, without the program's name.
     """
-    args = tyro.cli(Replay, args=argv, prog="nerd replay", description=help_text(__doc__))
-    if args.steps < 1:
-        raise ValueError(f"got --steps {args.steps}, expected at least 1")
+    args = read_options(Replay, argv, "nerd replay", __doc__)
     from ..physics.guard_dump import load
 
+    require_file(None if str(args.json) == "-" else args.json, "--json")
+    require_file(args.plot, "--plot", PICTURES)
     dump = load(args.dump)
     chosen = _chosen(dump, args.env)
     predicted = None if args.checkpoint is None else simulate(dump, args.checkpoint)

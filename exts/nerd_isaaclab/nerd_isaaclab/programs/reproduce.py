@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Literal
 
 import tyro
 
-from nerd_core.cli import help_text
+from nerd_core.cli.options import read_options
 
 from ..demo import recipes
 from .demo import default_out
@@ -59,7 +59,7 @@ def main(argv: list[str]) -> int:
     Args:
         argv: Arguments, without the program's name.
     """
-    args = tyro.cli(Reproduce, args=argv, prog="nerd reproduce", description=help_text(__doc__))
+    args = read_options(Reproduce, argv, "nerd reproduce", __doc__)
     from ..demo import arguments, card, run
     from ..demo.recipe import smoke
 

@@ -23,7 +23,8 @@ from typing import Annotated
 
 import tyro
 
-from nerd_core.cli import help_text
+from nerd_core.cli.options import read_options
+from nerd_core.files.outputs import require_file
 from nerd_core.files.serialization import to_plain
 
 from ..compat.no_cuda import option
@@ -49,7 +50,9 @@ def main(argv: list[str]) -> int:
     """
     if option(argv, "--task") is None and not {"-h", "--help"} & set(argv):
         check_task(None)
-    args = tyro.cli(ScorePolicy, args=argv, prog="nerd rl score", description=help_text(__doc__))
+    args = read_options(ScorePolicy, argv, "nerd rl score", __doc__)
+    require_file(args.out, "--out")
+    require_file(args.cfg.record, "--record")
     result = score(args.cfg)
     text = json.dumps({**to_plain(result), "command": "nerd rl score " + shlex.join(argv)}, indent=2) + "\n"
     if args.out is not None:

@@ -20,8 +20,9 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from nerd_core.cli import help_text
+from nerd_core.cli.options import read_options
 from nerd_core.files.atomic import write_json
+from nerd_core.files.outputs import require_file, require_folder
 from nerd_core.files.serialization import to_plain
 
 from ..evaluation.transfer import TransferCfg, TransferResult, transfer
@@ -43,7 +44,9 @@ def main(argv: list[str]) -> int:
     Args:
         argv: Arguments, without the program's name.
     """
-    args = tyro.cli(Transfer, args=argv, prog="nerd transfer", description=help_text(__doc__))
+    args = read_options(Transfer, argv, "nerd transfer", __doc__)
+    require_file(args.json, "--json")
+    require_folder(args.cfg.record, "--record")
     result = transfer(args.cfg)
     _show(result)
     if args.json is not None:

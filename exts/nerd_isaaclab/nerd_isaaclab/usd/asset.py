@@ -60,5 +60,8 @@ def assets_dir() -> Path:
     chosen = os.environ.get("NERD_ASSETS_DIR")
     if chosen:
         return Path(chosen).expanduser().absolute()
-    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(cache).expanduser().absolute() / "nerd_isaaclab" / "assets"
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    try:
+        return cache.expanduser().absolute() / "nerd_isaaclab" / "assets"
+    except RuntimeError:
+        raise FileNotFoundError("this user has no home: set HOME, or XDG_CACHE_HOME to a folder for caches") from None

@@ -106,12 +106,28 @@ def _run(name: str, target: str, argv: list[str]) -> int:
         # The reader (head, less) has gone. Python would complain once more while it closes the stream.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_ERROR
-    except EXPLAINED as error:
-        if os.environ.get("NERD_DEBUG", "0") not in ("", "0"):
+    except Exception as error:
+        explained = isinstance(error, EXPLAINED) or _is_out_of_memory(error)
+        if os.environ.get("NERD_DEBUG", "0") not in ("", "0") or not explained:
             raise
-        print(f"nerd {name}: {str(error) or type(error).__name__}", file=sys.stderr)
-        return EXIT_ERROR
+        return _tell(name, error)
     return int(code or 0)
+
+
+def _tell(name: str, error: Exception) -> int:
+    """Says in one message what an error is, and returns the exit code."""
+    from ..files.messages import explain, first_line  # what the help does not need
+
+    said = explain(error)
+    if _is_out_of_memory(error):
+        said = f"out of memory ({first_line(error)}): choose smaller sizes"
+    print(f"nerd {name}: {said}", file=sys.stderr)
+    return EXIT_ERROR
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Whether NumPy, or PyTorch on a GPU or a CPU, found no memory. PyTorch is not imported to ask."""
+    return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError" or "alloc_cpu" in str(error)
 
 
 def _source(module: str) -> Path | None:

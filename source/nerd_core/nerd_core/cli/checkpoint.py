@@ -28,9 +28,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from .. import checkpoint
+from ..files.bounds import bounded, check_bounds
+from ..files.outputs import require_folder
 from ..files.serialization import to_plain
 from ..robot.comparison import diff_specs
-from . import help_text
+from .options import read_options
 
 
 @dataclass
@@ -60,6 +62,10 @@ class Verify:
     paths: tyro.conf.Positional[tuple[Path, ...]]
     """Directories of checkpoints."""
 
+    def __post_init__(self):
+        if not self.paths:
+            raise ValueError("got no checkpoint to verify, expected one directory or more")
+
 
 @dataclass
 class Export:
@@ -71,10 +77,13 @@ class Export:
     """Directory to write."""
     format: tuple[Literal["torch", "onnx"], ...] = ("torch", "onnx")
     """What to write: a torch.export program, an ONNX model, or both."""
-    check_steps: int = 200
+    check_steps: int = bounded(200, at_least=1)
     """Steps over which the exported models are compared with this library, resets included."""
     overwrite: bool = False
     """Whether an earlier export at the same place may be replaced."""
+
+    def __post_init__(self):
+        check_bounds(self)
 
 
 Command = (
@@ -87,7 +96,7 @@ Command = (
 
 def main(argv: list[str]) -> int:
     """Show, compare, verify and export trained models."""
-    command: Any = tyro.cli(Command, prog="nerd checkpoint", args=argv, description=help_text(__doc__))  # type: ignore[call-overload]
+    command = read_options(Command, argv, "nerd checkpoint", __doc__)
     return {Info: _info, Diff: _diff, Verify: _verify, Export: _export}[type(command)](command)
 
 
@@ -139,6 +148,7 @@ def _verify(command: Verify) -> int:
 def _export(command: Export) -> int:
     from ..export import export
 
+    require_folder(command.out, "--out")
     report = export(
         checkpoint.load(command.path),
         command.out,

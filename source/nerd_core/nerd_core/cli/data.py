@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,8 +34,10 @@ from ..data.flat import flat_bytes, wanted_fields
 from ..data.inspection import Coverage, DatasetStats, inspect
 from ..data.manifest import Contents, find_segments, write_manifest
 from ..data.plots import plot
+from ..files.bounds import bounded, check_bounds
+from ..files.outputs import PICTURES, require_file
 from ..files.serialization import to_plain
-from . import help_text
+from .options import read_options
 
 
 @dataclass
@@ -53,10 +56,13 @@ class Stats:
 
     path: tyro.conf.Positional[Path]
     """Folder of a dataset, of one of its shards, or a segment."""
-    sample: int = 200_000
+    sample: int = bounded(200_000, at_least=1)
     """Number of transitions to look at, spread evenly over the dataset."""
     json: bool = False
     """Print JSON for programs (histograms included) instead of tables for people."""
+
+    def __post_init__(self):
+        check_bounds(self)
 
 
 @dataclass
@@ -79,8 +85,11 @@ class Plot:
     """Folder of a dataset, of one of its shards, or a segment."""
     out: Path = Path("data.png")
     """File to write: PNG, PDF or SVG by its ending."""
-    sample: int = 200_000
+    sample: int = bounded(200_000, at_least=1)
     """Number of transitions to look at, spread evenly over the dataset."""
+
+    def __post_init__(self):
+        check_bounds(self)
 
 
 @dataclass
@@ -102,7 +111,7 @@ Command = (
 
 def main(argv: list[str] | None = None) -> int:
     """Look at datasets of trajectories: measure, check and draw them."""
-    command = tyro.cli(Command, args=argv, prog="nerd data", description=help_text(__doc__))  # type: ignore[arg-type]
+    command = read_options(Command, sys.argv[1:] if argv is None else argv, "nerd data", __doc__)
     return {Info: _info, Stats: _stats, Check: _check, Plot: _plot, Seal: _seal}[type(command)](command)
 
 
@@ -173,6 +182,7 @@ def _check(command: Check) -> int:
 
 
 def _plot(command: Plot) -> int:
+    require_file(command.out, "--out", PICTURES)
     plot(inspect(_open(command.path), command.sample), command.out)
     print(f"wrote {command.out}")
     return 0

@@ -38,6 +38,7 @@ from ..checkpoint_limits import require_buildable
 from ..data.dataset import TrajectoryDataset
 from ..data.sampler import WindowSampler
 from ..files.kinds import OfKind
+from ..files.outputs import require_folder
 from ..files.serialization import from_plain
 from ..network.config import NetworkCfg
 from ..predictor.config import PredictorCfg
@@ -46,12 +47,13 @@ from ..predictor.mechanics_prior import MechanicsPriorCfg
 from ..predictor.predictor import Predictor
 from ..predictor.prior import PriorCfg
 from ..training.config import TrainCfg, TrainingError
+from ..training.feasibility import choose_device
 from ..training.losses import ground_of
 from ..training.migration import RENAMED, RENAMED_VALUES, migrate_settings
 from ..training.presets import DEFAULT_MINUTES, PRESETS, PresetName
 from ..training.run import TrainResult, train
 from ..training.run_folder import BEST, LAST, RunFolder, can_go_on
-from . import help_text
+from .options import read_options
 
 CONTACT_SAMPLE = 100_000
 """Transitions in which to look for contacts."""
@@ -118,6 +120,8 @@ class Train:
 def main(argv: list[str]) -> int:
     """Fit a model to a dataset of trajectories."""
     command = parse(argv)
+    device = choose_device(command.device)  # before an earlier run is replaced
+    require_folder(command.out, "--out")
     leads = os.environ.get("RANK", "0") == "0"
     if leads:
         check_folder(command)
@@ -126,7 +130,7 @@ def main(argv: list[str]) -> int:
     wanted = {"contacts": command.recorded_contacts, "body_force": command.predictor.force_head}
     recorded = tuple(name for name, is_wanted in wanted.items() if is_wanted)
     data = TrajectoryDataset.join([TrajectoryDataset.open(path, recorded=recorded) for path in command.data])
-    predictor = make_predictor(command, data).to(choose_device(command.device))
+    predictor = make_predictor(command, data).to(device)
     parts = data.split("train"), data.split("valid")
     if leads:
         _announce(command, predictor, *parts)
@@ -171,13 +175,7 @@ def parse(argv: Sequence[str]) -> Train:
     elif early.minutes is not None and early.updates is None:
         training = replace(training, minutes=DEFAULT_MINUTES, updates=None)
     default: Any = Train(data=tyro.MISSING, out=tyro.MISSING, predictor=predictor, training=training)
-    return tyro.cli(
-        Train,
-        prog="nerd train",
-        args=list(argv),
-        default=default,
-        description=help_text(__doc__),
-    )
+    return read_options(Train, argv, "nerd train", __doc__, default)
 
 
 def _chosen_kinds(cfg: PredictorCfg, early: argparse.Namespace, argv: Sequence[str]) -> PredictorCfg:
@@ -312,17 +310,6 @@ def comes_near_ground(predictor: Predictor, data: TrajectoryDataset) -> bool:
     if contacts is None:
         contacts = predictor.contacts(batch.state, ground_of(batch))
     return contacts is None or bool(contacts.active.any())
-
-
-def choose_device(name: str) -> torch.device:
-    """The device to train on; under torchrun each process takes the GPU of its own number.
-
-    Args:
-        name: A device, or ``auto``.
-    """
-    if name != "auto":
-        return torch.device(name)
-    return torch.device(f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if torch.cuda.is_available() else "cpu")
 
 
 def _defaults(early: argparse.Namespace) -> tuple[PredictorCfg, TrainCfg]:

@@ -3,10 +3,11 @@
 
 """What goes to disk and comes back without trusting it.
 
-``atomic`` writes files and folders that are whole or not there, whenever the process is killed. ``safe_files`` (plain
-files and JSON) and ``safe_tensors`` read what may come from anywhere: sizes are checked before memory is taken, and
-nothing in a file is ever run. ``safe_state`` keeps a tree of tensors and numbers, ``serialization`` turns dataclasses
-into JSON and back, ``provenance`` says which command, versions and machine made something, ``figures`` draws.
+``atomic`` writes files and folders that are whole or not there, whenever the process is killed; ``outputs`` finds out
+beforehand whether that is possible. ``safe_files`` (plain files and JSON) and ``safe_tensors`` read what may come from
+anywhere: sizes are checked before memory is taken, and nothing in a file is ever run. ``safe_state`` keeps a tree of
+tensors and numbers, ``serialization`` turns dataclasses into JSON and back, and ``bounds`` are the ranges of their
+numbers. ``provenance`` says which command, versions and machine made something, ``figures`` draws.
 
 Example::
 

@@ -1,7 +1,9 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Ranges of settings, stated where a setting is and checked in one place.
+"""Ranges of settings, stated where a setting is and checked in one place. The help of a command shows them.
+
+A number in a range is finite; ``bounded(1.0)`` asks for nothing else.
 
 Example::
 
@@ -15,8 +17,11 @@ Example::
 
 from __future__ import annotations
 
+import dataclasses
+import math
 import operator
-from dataclasses import field, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, field, fields
 from typing import Any
 
 CHECKS = {
@@ -27,34 +32,70 @@ CHECKS = {
 }
 """Kinds of bounds: what must hold, and how a message says it."""
 
+SEED = {"at_least": 0, "below": 2**31}
+"""Bounds of a seed: what PyTorch, NumPy and the engines all take."""
 
-def bounded(default: Any, **bounds: float) -> Any:
-    """A field of a dataclass with a default and bounds for :func:`check_bounds`.
+
+def bounded(default: Any = MISSING, *, default_factory: Any = MISSING, **bounds: float) -> Any:
+    """A field of a dataclass with bounds for :func:`check_bounds`.
 
     Args:
-        default: Default of the field.
+        default: Default of the field, if it has one.
+        default_factory: Makes the default, for a dictionary.
         bounds: Bounds by kind, see :data:`CHECKS`.
     """
     unknown = sorted(set(bounds) - set(CHECKS))
     assert not unknown, f"unknown bounds {unknown}"
-    return field(default=default, metadata={"bounds": bounds})
+    return field(default=default, default_factory=default_factory, metadata={"bounds": bounds})  # type: ignore[call-overload]
+
+
+def bounds_of(item: dataclasses.Field) -> dict[str, float] | None:
+    """The bounds of a field by kind; None if it was not made by :func:`bounded`."""
+    return item.metadata.get("bounds")
+
+
+def range_in_words(bounds: Mapping[str, float]) -> str:
+    """Bounds as a message and the help say them."""
+    words = [f"{CHECKS[kind][1]} {_number(bound)}" for kind, bound in bounds.items()]
+    return " and ".join(words) or "a finite number"
 
 
 def check_bounds(settings: Any, error: type[ValueError] = ValueError) -> None:
-    """Raises an error that names the first setting out of its bounds. None is within all; of a tuple every item counts.
+    """Raises an error that names the first setting out of its bounds.
+
+    None is within all; of a tuple or a dictionary every item counts.
 
     Args:
         settings: A dataclass.
         error: What to raise.
     """
     for item in fields(settings):
-        got = getattr(settings, item.name)
-        for kind, bound in item.metadata.get("bounds", {}).items():
-            holds, words = CHECKS[kind]
-            values = got if isinstance(got, tuple) else (got,)
-            # Written so that a number that is none (NaN) is refused.
-            if not all(value is None or holds(value, bound) for value in values):
-                raise error(f"got {item.name}={got}, expected {words} {bound:g}")
+        bounds, got = bounds_of(item), getattr(settings, item.name)
+        if bounds is not None and not all(_within(number, bounds) for number in _numbers(got)):
+            finite = "" if all(map(_is_finite, _numbers(got))) or not bounds else "a finite number, "
+            raise error(f"got {item.name}={got}, expected {finite}{range_in_words(bounds)}")
 
 
-__all__ = ["CHECKS", "bounded", "check_bounds"]
+def _within(number: float, bounds: Mapping[str, float]) -> bool:
+    return _is_finite(number) and all(CHECKS[kind][0](number, bound) for kind, bound in bounds.items())
+
+
+def _is_finite(number: float) -> bool:
+    return isinstance(number, int) or math.isfinite(number)  # a large integer would not go into a float
+
+
+def _numbers(value: Any) -> Iterator[float]:
+    """The numbers in a setting."""
+    if isinstance(value, (tuple, list, dict)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _numbers(item)
+    elif value is not None:
+        yield value
+
+
+def _number(bound: float) -> str:
+    """A bound for people: a million is 1,000,000 and a tenth 0.1."""
+    return f"{bound:,}" if isinstance(bound, int) else f"{bound:g}"
+
+
+__all__ = ["CHECKS", "SEED", "bounded", "bounds_of", "check_bounds", "range_in_words"]

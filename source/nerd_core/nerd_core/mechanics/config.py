@@ -11,9 +11,9 @@ Example::
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
+from ..files.bounds import bounded, check_bounds
 from .constants import UNREACHABLE
 
 
@@ -21,35 +21,29 @@ from .constants import UNREACHABLE
 class MechanicsCfg:
     """Settings of mechanics with a learned solver of contacts and stops."""
 
-    substeps: int = 4
+    substeps: int = bounded(4, at_least=1)
     """Substeps in a physics step, in each of which forces and impulses act. PhysX has as many as it makes position
     iterations."""
-    hidden: int = 16
+    hidden: int = bounded(16, at_least=0)
     """Features of the rules' network; 0 for constants alone."""
-    slots: int = 8
+    slots: int = bounded(8, at_least=1)
     """Most contact slots that are looked at, those that come nearest to the ground."""
-    reach: float = 0.02
+    reach: float = bounded(0.02, at_least=0.0, below=UNREACHABLE)
     """Gap below which the solver looks at a slot at all [m], and ..."""
-    reach_by_radius: float = 0.04
+    reach_by_radius: float = bounded(0.04, at_least=0.0)
     """... more, as a share of its radius. The contact offsets that PhysX chooses for a plane and for a shape."""
-    compliance: float = 0.025
+    compliance: float = bounded(0.025, at_least=0.0)
     """How much more a constraint gives way than the masses say, as a share of that (constraint force mixing): each
     correction of its velocity falls short by so much. What PhysX mixes into the constraints of articulations where
     nothing is authored."""
-    feature_scales: tuple[float, ...] = (0.02, 0.5, 5.0)
+    feature_scales: tuple[float, ...] = bounded((0.02, 0.5, 5.0), above=0.0)
     """Velocities [m/s or rad/s] at which the features of the rules begin to saturate: rules tell apart what is of the
     size of one of them."""
 
     def __post_init__(self):
-        if min(self.substeps, self.slots) < 1 or self.hidden < 0 or not 0.0 <= self.reach < UNREACHABLE:
-            raise ValueError(f"got {self}, expected substeps and slots >= 1, hidden and reach >= 0")
-        if not all(0.0 <= share < math.inf for share in (self.reach_by_radius, self.compliance)):
-            raise ValueError(
-                f"got reach_by_radius={self.reach_by_radius} and compliance={self.compliance}, "
-                "expected finite shares >= 0"
-            )
-        if not self.feature_scales or not all(0.0 < scale < math.inf for scale in self.feature_scales):
-            raise ValueError(f"got feature_scales={self.feature_scales}, expected some positive finite velocities")
+        check_bounds(self)
+        if not self.feature_scales:
+            raise ValueError("got no feature_scales, expected at least one velocity")
 
 
 __all__ = ["MechanicsCfg"]

@@ -227,7 +227,9 @@ class Multibody(nn.Module):
         """
         rows = jacobian.flatten(1, 2).permute(2, 0, 1).contiguous()
         mass = rows @ rows.transpose(1, 2) + torch.diag(self._armature)
-        return torch.cholesky_inverse(torch.linalg.cholesky(mass))
+        # One robot whose state is no number must not stop the others: its own inverse is no number, and the guard acts.
+        factor, failed = torch.linalg.cholesky_ex(mass)
+        return torch.cholesky_inverse(factor.masked_fill(failed.bool().view(-1, 1, 1), torch.nan))
 
     def momentum_matrix(self, jacobian: Tensor) -> Tensor:
         """Momentum of all bodies per generalised velocity [kg or kg m], shape (dim, 3, M).

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ..files.bounds import bounded, check_bounds
 from ..network.architectures.transformer import TransformerCfg
 from ..network.config import NetworkCfg
 from ..network.tokens import TokenCfg
@@ -26,7 +27,7 @@ class PredictorCfg:
     """What the network sees. Its ``contacts`` also say whether a prior is given contacts."""
     change: ChangeCfg = field(default_factory=ChangeCfg)
     """How the change of state is written."""
-    ensemble: int = 1
+    ensemble: int = bounded(1, at_least=1)
     """Number of networks, evaluated as one; their mean is the prediction, their spread says what was never seen."""
     force_head: bool = False
     """Whether to predict the contact force on each body, for sensors in neural mode."""
@@ -34,8 +35,7 @@ class PredictorCfg:
     """Whether to predict how far off the change of state may be."""
 
     def __post_init__(self):
-        if self.ensemble < 1:
-            raise ValueError(f"got an ensemble of {self.ensemble}, expected at least 1")
+        check_bounds(self)
         if self.network is None:
             more = [name for name in ("force_head", "variance_head") if getattr(self, name)]
             more += ["ensemble"] if self.ensemble > 1 else []

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ..files.bounds import bounded, check_bounds
+from ..files.bounds import SEED, bounded, check_bounds
 from .optimiser import OptimiserCfg
 
 
@@ -66,7 +66,7 @@ class TrainCfg:
     regimes: bool = True
     """Whether the one-step loss takes its means within each regime (free, touching the ground, at a joint's stop)
     instead of over all transitions, where impacts drown everything else."""
-    regime_power: float = 0.0
+    regime_power: float = bounded(0.0, at_least=0.0, at_most=1.0)
     """Exponent of a regime's share of the data in its weight: 0 gives every regime the same weight, 1 every transition,
     which lets a network ignore what is rare."""
     speed_weighting: float = bounded(0.0, at_least=0.0)
@@ -85,7 +85,7 @@ class TrainCfg:
     """Type in which matrices are multiplied."""
     compile: bool = False
     """Whether to compile the one-step loss. Needs a C++ compiler on the CPU; goes on without if that fails."""
-    seed: int = 0
+    seed: int = bounded(0, **SEED)
     """Seed of the order of the data and of the noise. The weights are the caller's."""
     normaliser_transitions: int = bounded(1_000_000, at_least=1)
     """Transitions from which the normalisers are set, unless the predictor brings its own."""
@@ -101,9 +101,9 @@ class TrainCfg:
     """Time between two saves, beside those at validations."""
 
     def __post_init__(self):
+        check_bounds(self, TrainingError)
         if self.updates is None and self.minutes is None:
             raise TrainingError("got neither updates nor minutes, expected a budget: set one of them, or both")
-        check_bounds(self, TrainingError)
         if not self.validation_horizons:
             raise TrainingError("got no validation_horizons, expected at least one")
         if self.speed_weighting and not self.regimes:

@@ -30,15 +30,15 @@ class OptimiserCfg:
     """Share of the run over which the learning rate rises from zero."""
     decay: Literal["cosine", "linear"] = "cosine"
     """Shape of the fall from the highest to the last learning rate."""
-    betas: tuple[float, float] = (0.95, 0.99)
+    betas: tuple[float, float] = bounded((0.95, 0.99), at_least=0.0, below=1.0)
     """Decay of the running means of gradients and of their squares."""
-    eps: float = 1.0e-12
+    eps: float = bounded(1.0e-12, at_least=0.0)
     """Added to the root of the mean square. Small, because the gradients of a well-fitted model are."""
-    weight_decay: float = 0.0
+    weight_decay: float = bounded(0.0, at_least=0.0)
     """Decoupled decay of matrices."""
     precondition_frequency: int = bounded(10, at_least=1)
     """Updates between two corrections of SOAP's eigenbases. The name is that of the paper's code."""
-    max_precondition_dim: int = 512
+    max_precondition_dim: int = bounded(512, at_least=0)
     """Sides of a matrix longer than this get no eigenbasis in SOAP: the cost of one grows with the third power."""
 
     def __post_init__(self):

@@ -34,6 +34,7 @@ from .config import TrainCfg, TrainingError
 from .data_identity import run_identities
 from .distributed import join_processes
 from .ema import ExponentialMovingAverage
+from .feasibility import require_memory
 from .interrupts import Interrupts
 from .logs import Logs
 from .losses import StateScale, one_step_loss, rollout_loss
@@ -101,6 +102,7 @@ def train(
         KeyboardInterrupt: Ctrl-C or SIGTERM has ended the run, after an update, and all is saved.
     """
     cfg = cfg or TrainCfg(minutes=5.0)
+    require_memory(predictor, cfg)
     with Run(predictor, data, valid, cfg, None if out is None else Path(out), resume, quiet, overwrite) as run:
         while (progress := run.progress()) < 1.0:
             loss = update_weights(run, progress)
@@ -282,7 +284,7 @@ class Run:
         batch, noisy_state = next(self.batches).to(self.device), None
         if cfg.state_noise:
             # Seeded by the number of the update, so that there is no state of a generator to save.
-            self.noise.manual_seed(seed * self.processes.world + self.processes.rank)
+            self.noise.manual_seed((seed * self.processes.world + self.processes.rank) % 2**63)
             noisy_state = self.scale.add_noise(batch.state[:, :-1], cfg.state_noise, self.noise)
         return self.one_step_loss(
             self.predictor,

@@ -11,6 +11,7 @@ from typing import Literal, override
 
 from torch import Tensor, nn
 
+from ...files.bounds import bounded, check_bounds
 from ..config import NetworkCfg
 from .layers import Heads, Linear
 from .windowed import WindowedModel
@@ -22,16 +23,15 @@ class MlpCfg(NetworkCfg):
 
     kind: Literal["mlp"] = "mlp"
     """Names the network in files."""
-    hidden: tuple[int, ...] = (512, 256, 128)
+    hidden: tuple[int, ...] = bounded((512, 256, 128), at_least=1)
     """Widths of the hidden layers before the head."""
-    head_hidden: int = 64
+    head_hidden: int = bounded(64, at_least=0)
     """Width of the hidden layer of each output head; 0 for a linear head."""
-    window: int = 1
+    window: int = bounded(1, at_least=1)
     """Tokens that the network sees, joined, the newest last; zeros stand for those before the beginning."""
 
     def __post_init__(self):
-        if min((*self.hidden, self.window)) < 1 or self.head_hidden < 0:
-            raise ValueError(f"got {self}, expected positive sizes")
+        check_bounds(self)
 
     @property
     @override

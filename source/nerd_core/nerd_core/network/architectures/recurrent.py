@@ -17,6 +17,7 @@ from typing import Literal, cast, override
 import torch
 from torch import Tensor, nn
 
+from ...files.bounds import bounded, check_bounds
 from ..config import NetworkCfg
 from .base import Cache, Past, SequenceModel
 from .layers import Heads, Linear
@@ -30,18 +31,17 @@ class RecurrentCfg(NetworkCfg):
     """Names the network in files."""
     cell: Literal["gru", "lstm"] = "gru"
     """Kind of cell."""
-    hidden: int = 256
+    hidden: int = bounded(256, at_least=1)
     """Width of the hidden state."""
-    layers: int = 2
+    layers: int = bounded(2, at_least=1)
     """Number of layers."""
-    head_hidden: int = 64
+    head_hidden: int = bounded(64, at_least=0)
     """Width of the hidden layer of each output head; 0 for a linear head."""
 
     def __post_init__(self):
         if self.cell not in ("gru", "lstm"):
             raise ValueError(f"got the cell '{self.cell}', expected 'gru' or 'lstm'")
-        if min(self.hidden, self.layers) < 1 or self.head_hidden < 0:
-            raise ValueError(f"got {self}, expected positive sizes")
+        check_bounds(self)
 
     @override
     def build(self, in_dim: int, out_dims: Sequence[int], members: int = 1) -> Recurrent:

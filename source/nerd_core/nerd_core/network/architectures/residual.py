@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ...files.bounds import bounded, check_bounds
 from ..config import NetworkCfg
 from .layers import Linear
 from .windowed import WindowedModel
@@ -30,21 +31,20 @@ class ResidualMlpCfg(NetworkCfg):
 
     kind: Literal["residual"] = "residual"
     """Names the network in files."""
-    width: int = 96
+    width: int = bounded(96, at_least=1)
     """Features that the blocks pass on."""
-    hidden: int = 128
+    hidden: int = bounded(128, at_least=1)
     """Features inside a block."""
-    kinks: int = 0
+    kinks: int = bounded(0, at_least=0)
     """Rectified features inside a block, beside the products. A smooth network needs large weights for a kink as sharp
     as that of a hard stop or contact; a rectifier has it."""
-    layers: int = 3
+    layers: int = bounded(3, at_least=1)
     """Number of blocks."""
-    window: int = 1
+    window: int = bounded(1, at_least=1)
     """Tokens that the network sees, joined, the newest last; zeros stand for those before the beginning."""
 
     def __post_init__(self):
-        if min(self.width, self.hidden, self.layers, self.window) < 1 or self.kinks < 0:
-            raise ValueError(f"got {self}, expected positive sizes")
+        check_bounds(self)
 
     @property
     @override

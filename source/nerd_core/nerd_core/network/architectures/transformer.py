@@ -26,6 +26,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ...files.bounds import bounded, check_bounds
 from ..config import NetworkCfg
 from .attention import attend_sequences
 from .base import Cache, Past, SequenceModel, last_windows
@@ -38,33 +39,30 @@ class TransformerCfg(NetworkCfg):
 
     kind: Literal["transformer"] = "transformer"
     """Names the network in files."""
-    width: int = 192
+    width: int = bounded(192, at_least=1)
     """Features of a token inside the network; the paper uses 192 and 384."""
-    layers: int = 6
+    layers: int = bounded(6, at_least=1)
     """Number of blocks."""
-    heads: int = 12
+    heads: int = bounded(12, at_least=1)
     """Attention heads in a block; must divide the width."""
-    window: int = 10
+    window: int = bounded(10, at_least=1)
     """Tokens that a token attends to, itself included."""
-    head_hidden: int = 64
+    head_hidden: int = bounded(64, at_least=0)
     """Width of the hidden layer of each output head."""
-    mlp_ratio: int = 4
+    mlp_ratio: int = bounded(4, at_least=1)
     """Hidden width of a block's two-layer network, in widths."""
     rotary: bool = True
     """Rotary positions, with which a step costs one token; otherwise learned absolute ones, as published."""
-    rotary_base: float = 100.0
+    rotary_base: float = bounded(100.0, above=0.0)
     """Ratio of the slowest to the fastest rotation. Small, because windows are short."""
-    block_size: int = 32
+    block_size: int = bounded(32, at_least=1)
     """Number of learned absolute positions. Unused with rotary ones."""
 
     def __post_init__(self):
-        if min(self.width, self.layers, self.heads, self.window, self.mlp_ratio) < 1 or self.head_hidden < 0:
-            raise ValueError(f"got {self}, expected positive sizes")
+        check_bounds(self)
         if self.width % self.heads or (self.rotary and self.width // self.heads % 2):
             need = "a multiple of twice the heads" if self.rotary else "a multiple of the heads"
             raise ValueError(f"got width {self.width} with {self.heads} heads, expected {need}")
-        if self.rotary and not self.rotary_base > 0.0:
-            raise ValueError(f"got rotary_base {self.rotary_base}, expected a positive number")
         if not self.rotary and self.window > self.block_size:
             raise ValueError(f"got window {self.window} with {self.block_size} positions, expected at most as many")
 
