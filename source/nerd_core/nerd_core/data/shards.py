@@ -10,7 +10,6 @@ flight is lost, and nothing that was finished is touched.
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import os
 import re
@@ -19,11 +18,12 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from ..files.atomic import WRITING, write_files
+from ..files.atomic import WRITING, remove_file, write_files
 from ..robot.comparison import require_same_spec
 from ..robot.spec import RobotSpec
 from .layout import DataError, ShardMeta, Trajectories, pack_trajectories
-from .segment import Compression, Segment, read_header, read_segment, segment_bytes
+from .segment import Compression, Segment, read_header, read_segment
+from .segment_writing import segment_bytes
 
 MANIFEST = "manifest.json"
 SHARD_NAME = re.compile(r"shard-[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -152,9 +152,9 @@ class ShardWriter:
         self.batches = found[-1].header.batch + 1 if found else 0
         self.trajectories = sum(segment.header.trajectories for segment in found)
         self.transitions = sum(segment.header.transitions for segment in found)
-        # A manifest says that the dataset is complete, which from now on is not so.
-        with contextlib.suppress(FileNotFoundError):
-            (dataset / MANIFEST).unlink()
+        # A manifest says that the dataset is complete, which from now on is not so. A power cut must not bring it back
+        # beside segments that it does not list.
+        remove_file(dataset / MANIFEST)
 
 
 class ShardReader:
