@@ -25,6 +25,7 @@ from ..launch.task_ids import check_task
 from .collect_cfg import CollectCfg, CollectError
 from .contact_agreement import Agreement, BodyAgreement
 from .messages import CollectReport, Order
+from .origin import require_same_origin
 
 LOOK_SECONDS = 0.2
 """Time between two looks at the workers [s]."""
@@ -102,6 +103,7 @@ def collect(
     cfg = _with_paths(cfg.resolved())
     if out.exists() and not out.is_dir():
         raise CollectError(f"got --out {out}, which is a file: expected a folder")
+    require_same_origin(out, cfg)
     out.mkdir(parents=True, exist_ok=True)
     running: list[_Worker] = []
     try:
@@ -112,8 +114,14 @@ def collect(
     finally:
         for worker in running:
             worker.process.stop()
-    write_manifest(out)
+    manifest = write_manifest(out)
     result = _sum_up(running)
+    if manifest.transitions > result.transitions:
+        more = manifest.transitions - result.transitions
+        text = (
+            f"'{out.name}' holds {more:,} transitions more, of shards that an earlier call with more workers has filled"
+        )
+        result = dataclasses.replace(result, warnings=(*result.warnings, text))
     write_json(out / REPORT, report(result))
     return result
 

@@ -144,8 +144,9 @@ class ShardWriter:
             header = segment.header
             require_same_spec(header.spec, self.spec, f"the shard '{self.name}'")
             if header.meta != self.meta:
+                differences = origin_differences(self.meta, header.meta)
                 raise DataError(
-                    f"the shard '{self.name}' was begun with another origin: {_differences(self.meta, header.meta)}. "
+                    f"the shard '{self.name}' was begun with another origin: {differences}. "
                     "Continue it with the same settings, or write to another folder or shard"
                 )
         self.segments = len(found)
@@ -212,8 +213,13 @@ def list_segments(shard: Path) -> list[Segment]:
     return segments
 
 
-def _differences(got: ShardMeta, has: ShardMeta) -> str:
-    """What differs between two origins, in words."""
+def origin_differences(got: ShardMeta, has: ShardMeta) -> str:
+    """What differs between two origins, in words; empty when they are the same.
+
+    Args:
+        got: The origin of what is to be written.
+        has: The origin of what is there.
+    """
     parts = []
     for item in fields(ShardMeta):
         mine, theirs = getattr(got, item.name), getattr(has, item.name)
@@ -245,4 +251,4 @@ def _lock(path: Path) -> int:
     return descriptor
 
 
-__all__ = ["MANIFEST", "ShardReader", "ShardWriter", "list_segments"]
+__all__ = ["MANIFEST", "ShardReader", "ShardWriter", "list_segments", "origin_differences"]
