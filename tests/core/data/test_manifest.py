@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from nerd_core.cli import main as nerd
 from nerd_core.data.checks import check
 from nerd_core.data.layout import DataError, ShardMeta
-from nerd_core.data.manifest import find_segments, write_manifest
+from nerd_core.data.manifest import ManifestError, find_segments, write_manifest
 from nerd_core.data.shards import MANIFEST, ShardWriter
 from support.trajectories import SPEC, make_batch
 
@@ -90,8 +91,6 @@ def test_the_manifest_is_gone_from_the_disk_before_the_first_segment(dataset, mo
     """The folder is synced between removing the manifest and writing a segment, so that no power cut brings it back
     beside segments that it does not list.
     """
-    import os
-
     events = []
     sync, names = os.fsync, {}
 
@@ -107,3 +106,13 @@ def test_the_manifest_is_gone_from_the_disk_before_the_first_segment(dataset, mo
         assert not any(".h5" in name for name, _ in events)
         writer.append_trajectories(make_batch(3, 5, 2))
     assert any(".h5" in name for name, _ in events)
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_a_manifest_that_is_no_plain_file_is_refused(dataset, make):
+    """A folder, a pipe or a link in the place of a manifest gives a message at once."""
+    (dataset / MANIFEST).unlink()
+    make(dataset / MANIFEST)
+    with pytest.raises(ManifestError, match="not a plain file|is a link"):
+        find_segments(dataset)
+    assert "wrong manifest" in [finding.what for finding in check(dataset)]

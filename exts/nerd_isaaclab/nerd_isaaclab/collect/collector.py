@@ -87,6 +87,7 @@ class Collector:
             progress: Called after each batch.
         """
         with self._writer, torch.inference_mode():
+            self._save_report()  # a run that was killed behind its last batch has not counted it
             while self.report.transitions < transitions:
                 self._batch()
                 progress(self.report)
@@ -120,6 +121,9 @@ class Collector:
         self.report.batches = self._writer.batches
         self.report.transitions = self._writer.transitions
         self.report.trajectories = self._writer.trajectories
+        self._save_report()
+
+    def _save_report(self) -> None:
         write_json(self._report_file, to_plain(self.report))
 
     def _roll(self, number: int, attempt: int) -> Trajectories | None:
