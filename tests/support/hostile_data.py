@@ -97,6 +97,32 @@ class Segment:
         front = struct.pack("<8sQQQ32s", b"NERDSEG1", block + len(self.image), len(text), len(table), bytes(32))
         return seal((front + text + table.tobytes()).ljust(block, b"\0") + self.image)
 
+    def fill(self, count: int, steps: int) -> None:
+        """Puts zeros in the place of all numbers. All chunks of an array are the same one: the file stays small.
+
+        Args:
+            count: Number of trajectories.
+            steps: Number of transitions of all of them.
+        """
+        spec = from_plain(RobotSpec, self.header["spec"])
+        self.header |= {"trajectories": count, "transitions": steps, "compression": "gzip"}
+        table, image, size = [], bytearray(self.image[:512]), 0
+        for field, entry in self.header["arrays"].items():
+            shape = shape_for(field, spec, count, steps)
+            dtype = np.dtype(FIELDS[field].dtype)
+            row = int(np.prod(shape[1:])) * dtype.itemsize
+            rows = max(1, min(shape[0], 2**20 // max(1, row)))
+            entry |= {"shape": list(shape), "chunk_rows": rows}
+            if 0 in shape:
+                continue
+            chunk = np.full(rows, steps // count, "<i8") if field == "length" else np.zeros(rows * row, "u1")
+            packed = zlib.compress(chunk.view("u1").reshape(-1, dtype.itemsize).T.tobytes(), 9)
+            table += [(self.block + len(image), len(packed))] * min(-(-shape[0] // rows), 10**5)
+            image += packed
+            size += shape[0] * row
+        # As long as deflate would make it: else the claim is known for a lie.
+        self.table, self.image = np.array(table, "<i8").reshape(-1, 2), bytes(image) + bytes(min(size // 1000, 2**20))
+
     def mend_spec(self) -> None:
         """Makes the hash of the robot right, if there still is a robot."""
         with contextlib.suppress(ValueError, TypeError, OverflowError):
@@ -163,27 +189,10 @@ class Hostility:
             files[name] = segment.content()
 
     def make_a_bomb(self, files: Files) -> None:
-        """All chunks of each array are one chunk of zeros, so that some KB unpack to as much as the header claims."""
+        """Some KB that unpack to as much as the header claims."""
         name, segment = self._open(files)
-        header, rng = segment.header, self.rng
-        spec = from_plain(RobotSpec, header["spec"])
-        count = rng.choice([1, 1, 50])
-        steps = count * (rng.choice([10**4, 10**5, 10**6, 10**7, 10**9]) // count)
-        header |= {"trajectories": count, "transitions": steps, "compression": "gzip"}
-        table, image = [], bytearray(segment.image)
-        for field, entry in header["arrays"].items():
-            shape = shape_for(field, spec, count, steps)
-            dtype = np.dtype(FIELDS[field].dtype)
-            row = max(1, int(np.prod(shape[1:])) * dtype.itemsize)
-            rows = max(1, min(shape[0], 2**20 // row))
-            entry |= {"shape": list(shape), "chunk_rows": rows}
-            if 0 in shape:
-                continue
-            chunk = np.full(rows, steps // count, "<i8") if field == "length" else np.zeros(rows * row, "u1")
-            packed = zlib.compress(chunk.view("u1").reshape(-1, dtype.itemsize).T.tobytes(), 9)
-            table += [(segment.block + len(image), len(packed))] * min(-(-shape[0] // rows), 10**5)
-            image += packed
-        segment.table, segment.image = np.array(table, "<i8").reshape(-1, 2), bytes(image)
+        count = self.rng.choice([1, 1, 50])
+        segment.fill(count, count * (self.rng.choice([10**4, 10**5, 5 * 10**5, 10**6, 10**7, 10**9]) // count))
         files[name] = segment.content()
 
     def move_chunks(self, files: Files) -> None:
@@ -228,11 +237,17 @@ class Hostility:
         spec = segment.header["spec"]
         if not spec["joints"]:
             return
-        for index in range(self.rng.choice([300, 3000])):
+        for index in range(self.rng.choice([300, 3000, 8000])):
             spec["joints"].append(spec["joints"][0] | {"name": f"j{index}"})
             spec["bodies"].append(spec["bodies"][1] | {"name": f"b{index}", "joint": f"j{index}"})
+        if self.rng.random() < 0.5:
+            spec["slots"] *= self.rng.choice([100, 1000])
         segment.mend_spec()
-        files[name] = segment.content()
+        segment.fill(2, self.rng.choice([10, 400]))
+        segment.header |= {"shard": "shard-000", "first_trajectory": 0, "batch": 0}
+        for other in [other for other in files if other.endswith(".h5")]:
+            del files[other]
+        files["shard-000/000000.h5"] = segment.content()
 
     # -- manifest and flat copy --------------------------------------------------------------------------------
 

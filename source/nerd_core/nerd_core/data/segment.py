@@ -23,7 +23,9 @@ sets, external files and exotic filters have no meaning at all.
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import json
 import math
 import os
 import stat
@@ -80,8 +82,8 @@ class ArrayEntry:
 
 
 @dataclass(frozen=True)
-class SegmentHeader:
-    """Everything about a segment but its numbers."""
+class SegmentFacts:
+    """Everything about a segment but its robot and its numbers."""
 
     schema: str
     """Name and version of this form."""
@@ -107,6 +109,12 @@ class SegmentHeader:
     """How the chunks are packed; ``gzip`` is deflate after byte shuffling."""
     arrays: dict[str, ArrayEntry]
     """The arrays, in the order of their chunks in the table."""
+
+
+@dataclass(frozen=True)
+class SegmentHeader(SegmentFacts):
+    """Everything about a segment but its numbers."""
+
     spec: RobotSpec
     """The robot."""
 
@@ -187,7 +195,10 @@ def _read_front(path: Path, file, size: int) -> tuple[tuple, int, int]:
 
 def _parse_header(path: Path, text: bytes, size: int, chunks: int) -> SegmentHeader:
     try:
-        header = from_plain(SegmentHeader, parse_json(text, path.name))
+        plain = parse_json(text, path.name)
+        robot = plain.pop("spec", None) if isinstance(plain, dict) else None
+        facts = from_plain(SegmentFacts, plain)
+        header = SegmentHeader(**vars(facts), spec=_robot(json.dumps(robot)))
     except (UnsafeFile, StructureError, SpecError) as error:
         raise DataError(f"{_say(path)} has a bad header: {printable(str(error))}") from None
     except RecursionError:
@@ -198,6 +209,12 @@ def _parse_header(path: Path, text: bytes, size: int, chunks: int) -> SegmentHea
         raise DataError(f"{_say(path)} contradicts itself: the hash of its robot specification does not match")
     _check_arrays(path, header, size, chunks)
     return header
+
+
+@functools.lru_cache(maxsize=4)
+def _robot(text: str) -> RobotSpec:
+    """The robot of a header. All segments of a dataset have the same, most of their header: it is built once."""
+    return from_plain(RobotSpec, json.loads(text), "spec")
 
 
 def _check_arrays(path: Path, header: SegmentHeader, size: int, chunks: int) -> None:
