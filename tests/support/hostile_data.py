@@ -237,7 +237,7 @@ class Hostility:
         spec = segment.header["spec"]
         if not spec["joints"]:
             return
-        for index in range(self.rng.choice([300, 3000, 8000])):
+        for index in range(self.rng.choice([300, 900, 8000])):
             spec["joints"].append(spec["joints"][0] | {"name": f"j{index}"})
             spec["bodies"].append(spec["bodies"][1] | {"name": f"b{index}", "joint": f"j{index}"})
         if self.rng.random() < 0.5:

@@ -53,6 +53,8 @@ MAX_CHUNKS = 2**22
 """Largest number of chunks in one segment."""
 MAX_CHUNK_BYTES = 2**20
 """A chunk holds one trajectory, or less of it when that is more than this [bytes]."""
+MAX_BODIES = 1000
+"""Largest number of bodies of a robot."""
 MAX_STEPS = 2**40
 """Largest number of transitions in one segment."""
 MAX_DEFLATE_RATIO = 1032
@@ -199,7 +201,7 @@ def _parse_header(path: Path, text: bytes, size: int, chunks: int) -> SegmentHea
         robot = plain.pop("spec", None) if isinstance(plain, dict) else None
         facts = from_plain(SegmentFacts, plain)
         header = SegmentHeader(**vars(facts), spec=_robot(json.dumps(robot)))
-    except (UnsafeFile, StructureError, SpecError) as error:
+    except (UnsafeFile, StructureError, SpecError, DataError) as error:
         raise DataError(f"{_say(path)} has a bad header: {printable(str(error))}") from None
     except RecursionError:
         raise DataError(f"{_say(path)} has a header that is nested too deeply") from None
@@ -214,7 +216,15 @@ def _parse_header(path: Path, text: bytes, size: int, chunks: int) -> SegmentHea
 @functools.lru_cache(maxsize=4)
 def _robot(text: str) -> RobotSpec:
     """The robot of a header. All segments of a dataset have the same, most of their header: it is built once."""
-    return from_plain(RobotSpec, json.loads(text), "spec")
+    robot = from_plain(RobotSpec, json.loads(text), "spec")
+    require_small_robot(robot)
+    return robot
+
+
+def require_small_robot(robot: RobotSpec) -> None:
+    """Raises :class:`DataError` for a robot that would keep whoever measures its data for minutes."""
+    if len(robot.bodies) > MAX_BODIES:
+        raise DataError(f"got a robot of {len(robot.bodies)} bodies, segments hold robots of at most {MAX_BODIES}")
 
 
 def _check_arrays(path: Path, header: SegmentHeader, size: int, chunks: int) -> None:
@@ -352,4 +362,5 @@ __all__ = [
     "largest_segment",
     "read_header",
     "read_segment",
+    "require_small_robot",
 ]

@@ -29,6 +29,7 @@ from .segment import (
     Compression,
     SegmentHeader,
     largest_segment,
+    require_small_robot,
 )
 
 
@@ -60,6 +61,7 @@ def segment_bytes(
         level: Effort of the packing, 1 to 9.
     """
     check_trajectories(spec, batch, "the trajectories")
+    require_small_robot(spec)
     arrays = batch.arrays
     _require_readable(sum(value.nbytes for value in arrays.values()))
     entries = {
