@@ -22,9 +22,11 @@ import h5py
 import numpy as np
 import pytest
 
+from nerd_core.data.checks import check
 from nerd_core.data.dataset import TrajectoryDataset
 from nerd_core.data.layout import DataError, ShardMeta, Trajectories, check_trajectories
-from nerd_core.data.segment import read_segment
+from nerd_core.data.manifest import write_manifest
+from nerd_core.data.segment import LIMIT, read_segment
 from nerd_core.data.shards import ShardWriter
 from support.trajectories import SPEC, make_batch, same
 
@@ -63,9 +65,12 @@ def edit_header(content: bytes, change: Callable[[dict], None]) -> bytearray:
     text = json.dumps(plain, separators=(",", ":")).encode()
     block = content.index(b"\x89HDF\r\n")
     front = content[:16] + struct.pack("<Q", len(text)) + content[24:64] + text
-    front += content[64 + length : 64 + length + 16 * chunks]
-    assert len(front) <= block
-    return bytearray(front.ljust(block, b"\0") + content[block:])
+    table = np.frombuffer(content, "<i8", 2 * chunks, 64 + length).reshape(chunks, 2).copy()
+    room = max(block, 1 << (len(front) + table.nbytes - 1).bit_length())
+    table[:, 0] += room - block
+    out = bytearray((front + table.tobytes()).ljust(room, b"\0") + content[block:])
+    struct.pack_into("<Q", out, 8, len(out))
+    return out
 
 
 def damage(content: bytes, rng: np.random.Generator) -> bytearray:
@@ -171,6 +176,16 @@ def _set(plain: dict, path: str, value: object) -> None:
         ("arrays/state/chunk_rows", 2**60),
         ("arrays", {}),
         ("trajectories", 2**60),
+        ("trajectories", 10**400),
+        ("transitions", 10**4000),
+        ("arrays/state/chunk_rows", 10**4000),
+        ("batch", 10**4000),
+        ("first_trajectory", 10**4000),
+        ("meta/seed", 10**4000),
+        ("spec/decimation", 10**4000),
+        ("spec/physics_dt", 10**4000),
+        ("compression", "x" * 10**6),
+        ("spec/name", "\x1b" * 10**6),
         ("transitions", -1),
         ("compression", "szip"),
         ("spec_hash", ""),
@@ -178,6 +193,7 @@ def _set(plain: dict, path: str, value: object) -> None:
         ("schema", "nerd.trajectories/9"),
         ("meta", None),
     ],
+    ids=lambda value: repr(value)[:30],
 )
 def test_absurd_headers(tmp_path, sound, path, value):
     """A header with absurd sizes or contradictions, rightly sealed, is refused before memory is taken for it."""
@@ -185,8 +201,9 @@ def test_absurd_headers(tmp_path, sound, path, value):
         content = seal(edit_header(original, lambda plain: _set(plain, path, value)))
         (tmp_path / "000000.h5").write_bytes(content)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        with pytest.raises(DataError, match="000000.h5"):
+        with pytest.raises(DataError, match="000000.h5") as refused:
             read_segment(tmp_path / "000000.h5")
+        assert len(str(refused.value)) < 1000 and "\x1b" not in str(refused.value)
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak < 64 * 1024
 
 
@@ -204,6 +221,46 @@ def test_a_bomb_is_refused(tmp_path, sound):
     with pytest.raises(DataError, match="does not unpack"):
         read_segment(tmp_path / "000000.h5")
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak < 32 * 1024
+
+
+def test_what_unpacks_to_too_much_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
+    """A file of some hundred KB that unpacks to 200 MB of zeros is refused by its header alone, whoever opens it, with
+    what was got, the limit, and how to raise it; once raised it is read.
+    """
+    monkeypatch.setenv(LIMIT, "200")
+    steps = 2_000_000
+    with ShardWriter(tmp_path, SPEC, ShardMeta(), compression="gzip") as writer:
+        writer.append(np.zeros((1, steps + 1, SPEC.state.dim), "<f4"), np.zeros((1, steps, SPEC.control_dim), "<f4"))
+    path = tmp_path / "shard-000" / "000000.h5"
+    assert path.stat().st_size < 10**6
+    assert read_segment(path)[1].transitions == steps
+    monkeypatch.delenv(LIMIT)
+    for call in (read_segment, TrajectoryDataset.open, check, write_manifest):
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        with pytest.raises(DataError, match=f"unpacks to 1.. MB.*may have 128 MB.*{LIMIT}=1.."):
+            call(path if call in (read_segment, check) else tmp_path)
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak < 8 * 1024
+    monkeypatch.setenv(LIMIT, "many")
+    with pytest.raises(DataError, match=f"{LIMIT}=many, expected a number"):
+        read_segment(path)
+
+
+def test_many_chunks_that_claim_the_whole_file_cost_no_time(tmp_path):
+    """Each chunk is as long as deflate may make it at most: else a table of many would keep a reader for hours."""
+    rng = np.random.default_rng(0)
+    with ShardWriter(tmp_path, SPEC, ShardMeta(), compression="gzip") as writer:
+        writer.append(rng.random((20000, 2, SPEC.state.dim), "<f4"), rng.random((20000, 1, SPEC.control_dim), "<f4"))
+    path = tmp_path / "shard-000" / "000000.h5"
+    content = bytearray(path.read_bytes())
+    length, chunks = struct.unpack_from("<QQ", content, 16)
+    table = np.frombuffer(content, "<i8", 2 * chunks, 64 + length).reshape(-1, 2).copy()
+    table[:, 1] = len(content) - table[:, 0]
+    content[64 + length : 64 + length + table.nbytes] = table.tobytes()
+    path.write_bytes(seal(content))
+    begin = time.perf_counter()
+    with pytest.raises(DataError, match="does not unpack to"):
+        read_segment(path)
+    assert time.perf_counter() - begin < 1.0
 
 
 def test_swapped_arrays_are_refused(tmp_path, sound):

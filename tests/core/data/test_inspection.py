@@ -16,7 +16,7 @@ from nerd_core.data.checks import check
 from nerd_core.data.dataset import TrajectoryDataset
 from nerd_core.data.inspection import inspect
 from nerd_core.data.layout import ShardMeta
-from nerd_core.data.manifest import write_manifest
+from nerd_core.data.manifest import find_segments, write_manifest
 from nerd_core.data.shards import ShardWriter
 from support.trajectories import SPEC, make_padded
 
@@ -187,3 +187,64 @@ def test_limits_of_wrapping_joints():
 
     spec = dataclasses.replace(SPEC, joints=(Joint("hip", "revolute", (0.0, 1.0, 0.0), -9.0, 9.0), SPEC.joints[1]))
     assert state_coordinates(spec)[7] == ("hip", "rad", -math.pi, math.pi)
+
+
+NAUGHTY = "evil\x1b]0;owned\x07\x1b[2J\u202e\x9b31m\ud800$\\frac{[bold]"
+"""A name with escape sequences, a mark that turns the direction of writing, half a character, and mark-up."""
+
+
+@pytest.fixture
+def naughty(tmp_path):
+    """A dataset in whose every name stands what terminals obey."""
+    import dataclasses
+
+    joints = tuple(dataclasses.replace(joint, name=NAUGHTY + joint.name) for joint in SPEC.joints)
+    bodies = tuple(
+        dataclasses.replace(
+            body,
+            name=NAUGHTY + body.name,
+            parent=body.parent and NAUGHTY + body.parent,
+            joint=body.joint and NAUGHTY + body.joint,
+        )
+        for body in SPEC.bodies
+    )
+    spec = dataclasses.replace(
+        SPEC,
+        name=NAUGHTY,
+        joints=joints,
+        bodies=bodies,
+        controls=tuple(dataclasses.replace(control, joint=NAUGHTY + control.joint) for control in SPEC.controls),
+        slots=tuple(dataclasses.replace(slot, body=NAUGHTY + slot.body) for slot in SPEC.slots),
+    )
+    words = {name: NAUGHTY for name in ("task", "teacher", "excitation", "command", "host")}
+    meta = ShardMeta(**words, versions={NAUGHTY: NAUGHTY}, notes={NAUGHTY: NAUGHTY + "\n" + NAUGHTY})
+    data = _calm()
+    data["state"][3, 5:, 0] += 1.0
+    root = tmp_path / "naughty"
+    for shard in range(2):
+        with ShardWriter(root, spec, meta, shard=shard) as writer:
+            writer.append(**data)
+        spec = dataclasses.replace(spec, decimation=spec.decimation + shard)
+    return root
+
+
+def test_names_reach_no_terminal(naughty, tmp_path, capfd):
+    """Names of robot, joints, bodies, facts and origin are shown with their escape sequences written out, by each
+    command of 'nerd data' and in errors.
+    """
+    words = [["info"], ["stats"], ["check"], ["plot", "--out", str(tmp_path / "page.png")], ["seal"]]
+    words += [[command, "--json"] for command in ("info", "stats", "check")]
+    for command, *options in words:
+        nerd(["data", command, str(naughty), *options])
+        told = capfd.readouterr()
+        text = told.out + told.err
+        assert not [char for char in text if not (char.isprintable() or char == "\n")], (command, text)
+        assert "evil" in text or command in ("plot", "seal", "check"), command
+    other = ShardMeta(task="x")
+    with pytest.raises(ValueError, match="evil"):
+        ShardWriter(naughty, find_segments(naughty).spec, other)
+    with ShardWriter(naughty, SPEC, other, shard=7) as writer:
+        writer.append(**_calm())
+    assert nerd(["data", "info", str(naughty)]) == 2
+    told = capfd.readouterr().err
+    assert "evil" in told and not [char for char in told if not (char.isprintable() or char == "\n")]

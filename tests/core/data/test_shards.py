@@ -20,6 +20,7 @@ from nerd_core.data.layout import DataError, ShardMeta, command_line
 from nerd_core.data.manifest import find_segments, write_manifest
 from nerd_core.data.shards import ShardReader, ShardWriter
 from nerd_core.robot.comparison import SpecMismatch
+from nerd_core.robot.spec import Body, RobotSpec
 from support.trajectories import SPEC, make_batch, make_padded, same
 
 META = ShardMeta(task="hop", seed=3, teacher="random", excitation="uniform", contact_source="geometry")
@@ -144,6 +145,14 @@ def test_wrong_shapes_are_refused(tmp_path, change, message):
     with ShardWriter(tmp_path, SPEC, META) as writer, pytest.raises(DataError, match=message):
         writer.append(**batch)
     assert not list(tmp_path.glob("*/*.h5*"))
+
+
+def test_a_robot_of_thousands_of_bodies_is_refused(tmp_path):
+    """Reading, kinematics and pages of such a robot take minutes: a writer says so at once."""
+    bodies = (Body("root"), *(Body(f"b{index}", parent="root") for index in range(1000)))
+    spec = RobotSpec("giant", True, (), bodies, (), physics_dt=0.005, decimation=1)
+    with ShardWriter(tmp_path, spec, META) as writer, pytest.raises(DataError, match="1001 bodies.*at most 1000"):
+        writer.append(np.zeros((1, 2, 13)), np.zeros((1, 1, 0)))
 
 
 def test_the_manifest_says_what_there_is(tmp_path):

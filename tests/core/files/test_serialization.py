@@ -47,16 +47,17 @@ class Cart:
 
 
 numbers = st.floats(allow_nan=False)
+whole = st.integers(-(2**63), 2**64 - 1)
 wheels = st.builds(Wheel, numbers, st.sampled_from(["solid", "spoked"]))
 carts = st.builds(
     Cart,
     name=st.text(),
-    drive=wheels | st.builds(Track, numbers, st.integers()),
+    drive=wheels | st.builds(Track, numbers, whole),
     pose=st.tuples(numbers, numbers),
     wheels=st.lists(wheels, max_size=3).map(tuple),
     spare=st.none() | wheels,
     braked=st.booleans(),
-    notes=st.dictionaries(st.text(), st.integers(), max_size=3),
+    notes=st.dictionaries(st.text(), whole, max_size=3),
 )
 leaves = st.none() | st.booleans() | st.integers() | numbers | st.text(max_size=5)
 keys = st.sampled_from(["name", "drive", "pose", "radius", "wheels", "notes", "x"])
@@ -94,6 +95,8 @@ GOOD = {"name": "c", "drive": {"radius": 1.0}, "pose": [0.0, 1.0]}
         ({"wheels": [{"radius": 1.0, "kind": "square"}]}, r"wheels\[0\].kind: got 'square', expected one of"),
         ({"wheels": [{"kind": "solid"}]}, r"wheels\[0\]: the keys \['radius'\] are missing"),
         ({"colour": "red"}, r"got the unknown keys \['colour'\]"),
+        ({"notes": {"a": 2**64}}, "notes.a: got int 18446744073709551616, expected a whole number of 64 bits"),
+        ({"notes": {"a": 10**4000}}, r"notes.a: got int 1000+\.\.\., expected a whole number of 64 bits"),
         ({"notes": {"a": 1.5}}, "notes.a: got float 1.5, expected a whole number"),
         ({"drive": {"mass": 1.0}}, "drive: got the unknown keys"),
     ],

@@ -23,17 +23,15 @@ import torch
 from nerd_core import __version__
 from nerd_core.contact.contacts import ContactModel
 from nerd_core.contact.grounds import Ground
-from nerd_core.data.layout import ShardMeta, Trajectories, host_name
+from nerd_core.data.layout import ShardMeta, Trajectories
 from nerd_core.data.shards import ShardWriter
 from nerd_core.files.atomic import write_json
-from nerd_core.files.provenance import file_digest
 from nerd_core.files.serialization import StructureError, from_plain, to_plain
 from nerd_core.robot.comparison import require_same_spec
 from nerd_core.robot.guard import StateGuard
 from nerd_core.robot.spec import RobotSpec
 
 from ..physics.ground import GroundError, find_ground
-from ..policies.load import load_policy
 from ..recorders.contact_probe import ContactProbe
 from ..recorders.transitions import Transitions, to_trajectories
 from .collect_cfg import CollectCfg, CollectError
@@ -41,6 +39,7 @@ from .contact_agreement import compare, contacts_of_slots
 from .lean_rollouts import LeanRollouts
 from .managed_rollouts import ManagedRollouts
 from .messages import CollectReport
+from .origin import origin_of
 
 if TYPE_CHECKING:
     from ..envs.nerd_env import NerdDynamics
@@ -96,6 +95,7 @@ class Collector:
             progress: Called after each batch.
         """
         with self._writer, torch.inference_mode():
+            self._save_report()  # a run that was killed behind its last batch has not counted it
             while self.report.transitions < transitions:
                 self._batch()
                 progress(self.report)
@@ -129,6 +129,9 @@ class Collector:
         self.report.batches = self._writer.batches
         self.report.transitions = self._writer.transitions
         self.report.trajectories = self._writer.trajectories
+        self._save_report()
+
+    def _save_report(self) -> None:
         write_json(self._report_file, to_plain(self.report))
 
     def _roll(self, number: int, attempt: int) -> Trajectories | None:
@@ -159,37 +162,15 @@ class Collector:
         return dataclasses.replace(transitions, recorded=recorded)
 
     def _meta(self) -> ShardMeta:
-        cfg = self._cfg
         backend = next(
             (name for name in _BACKENDS if self._env.sim.physics_manager.__name__.lower().startswith(name)), ""
         )
-        notes = {
-            "initial": cfg.initial,
-            "ranges": json.dumps(cfg.ranges, sort_keys=True),
-            "num_envs": str(cfg.num_envs),
-            "steps": str(cfg.steps),
-            "managers": str(cfg.managers).lower(),
-            "ground": cfg.ground,
-            "contacts": cfg.contacts,
-        }
-        if cfg.visited is not None:
-            notes |= {
-                "visited": file_digest(Path(cfg.visited) / "manifest.json"),
-                "visited_steps": str(cfg.visited_steps),
-            }
-        if cfg.policy is not None:
-            notes |= {"policy": load_policy(cfg.policy).digest(), "policy_noise": f"{cfg.policy_noise:g}"}
-        source = {"none": "none", "sensor": "sensor"}.get(cfg.contacts, "geometry")
-        return ShardMeta(
-            task=cfg.task,
-            seed=cfg.seed,
+        source = {"none": "none", "sensor": "sensor"}.get(self._cfg.contacts, "geometry")
+        return dataclasses.replace(
+            origin_of(self._cfg),
             teacher=f"{backend} ({_version(_BACKENDS.get(backend, backend))})",
-            teacher_mode=cfg.teacher_mode,
-            excitation=", ".join(f"{kind} {share:g}" for kind, share in sorted(cfg.shares.items())),
             contact_source=source if self._spec.slots else "none",  # type: ignore[arg-type]
-            host=host_name(),
             versions={"nerd": __version__, "isaaclab": _version("isaaclab"), "torch": torch.__version__},
-            notes=notes,
         )
 
     def _resume(self) -> CollectReport:

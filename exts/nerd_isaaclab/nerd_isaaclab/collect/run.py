@@ -28,6 +28,7 @@ from ..launch.task_ids import check_task
 from .collect_cfg import CollectCfg, CollectError
 from .contact_agreement import Agreement, BodyAgreement
 from .messages import CollectReport, Order
+from .origin import require_same_origin
 
 LOOK_SECONDS = 0.2
 """Time between two looks at the workers [s]."""
@@ -114,6 +115,7 @@ def collect(
     cfg = _with_paths(cfg.resolved())
     place = str(choose_device(device))
     require_folder(out, "--out")
+    require_same_origin(out, cfg)
     is_new = not out.exists()
     out.mkdir(parents=True, exist_ok=True)
     known = None if robot is None else robot.to_json()
@@ -129,8 +131,14 @@ def collect(
         if is_new:
             with contextlib.suppress(OSError):
                 out.rmdir()  # goes only if nothing was recorded
-    write_manifest(out)
+    manifest = write_manifest(out)
     result = _sum_up(running)
+    if manifest.transitions > result.transitions:
+        more = manifest.transitions - result.transitions
+        text = (
+            f"'{out.name}' holds {more:,} transitions more, of shards that an earlier call with more workers has filled"
+        )
+        result = dataclasses.replace(result, warnings=(*result.warnings, text))
     write_json(out / REPORT, report(result))
     return result
 

@@ -43,6 +43,9 @@ BUILT_IN = {
 EXIT_ERROR = 2
 EXIT_INTERRUPTED = 130
 
+MOST_LINES, MOST_LETTERS = 100, 2000
+"""Lines of a message that are shown, and letters of a line."""
+
 EXPLAINED = (ValueError, OSError, ModuleNotFoundError)
 """Exceptions whose message is the answer: what was got, expected and what to do. Any other is a bug: a traceback."""
 
@@ -116,12 +119,14 @@ def _run(name: str, target: str, argv: list[str]) -> int:
 
 def _tell(name: str, error: Exception) -> int:
     """Says in one message what an error is, and returns the exit code."""
-    from ..files.messages import explain, first_line  # what the help does not need
+    from ..files.messages import explain, first_line, printable  # what the help does not need
 
     said = explain(error)
     if _is_out_of_memory(error):
         said = f"out of memory ({first_line(error)}): choose smaller sizes"
-    print(f"nerd {name}: {said}", file=sys.stderr)
+    # A message may repeat what stands in a file of anybody.
+    lines = [printable(line, MOST_LETTERS) for line in said.split("\n")[:MOST_LINES]]
+    print(f"nerd {name}: {'\n'.join(lines)}", file=sys.stderr)
     return EXIT_ERROR
 
 

@@ -35,6 +35,7 @@ from ..data.inspection import Coverage, DatasetStats, inspect
 from ..data.manifest import Contents, find_segments, write_manifest
 from ..data.plots import plot
 from ..files.bounds import bounded, check_bounds
+from ..files.messages import printable
 from ..files.outputs import PICTURES, require_file
 from ..files.serialization import to_plain
 from .options import read_options
@@ -126,19 +127,19 @@ def _info(command: Info) -> int:
     facts["complete"] = "yes" if facts["complete"] else "no manifest: being collected, or interrupted"
     table = Table.grid(padding=(0, 2))
     for key in ("robot", "complete", "trajectories", "transitions", "duration_s", "arrays", "bytes", "hash"):
-        table.add_row(f"[bold]{key.replace('_s', ' [s]')}[/]", escape(_human(facts[key])))
+        table.add_row(f"[bold]{key.replace('_s', ' [s]')}[/]", _text(_human(facts[key])))
     console.print(table)
     shards = _table("shards", "shard", ("trajectories", "transitions", "segments", "MB", "seed"))
     origins: dict[str, list[str]] = {}
     for shard in facts["shards"]:
         counts = (f"{shard[key]:,}" for key in ("trajectories", "transitions", "segments"))
         seed = str(shard["meta"].pop("seed"))
-        shards.add_row(escape(shard["name"]), *counts, f"{shard['bytes'] / 1e6:,.1f}", seed)
+        shards.add_row(_text(shard["name"]), *counts, f"{shard['bytes'] / 1e6:,.1f}", seed)
         lines = "\n".join(f"  {key}: {_human(value)}" for key, value in shard["meta"].items() if value)
         origins.setdefault(lines, []).append(shard["name"])
     console.print(shards)
     for lines, names in origins.items():
-        console.print(f"[bold]origin of {escape(_human(names))}[/]\n{escape(lines)}", highlight=False)
+        console.print(f"[bold]origin of {_text(_human(names))}[/]\n{_text(lines)}", highlight=False)
     return 0
 
 
@@ -150,7 +151,7 @@ def _stats(command: Stats) -> int:
     console = _console()
     rate = stats.excluded / (stats.trajectories + stats.excluded)
     console.print(
-        f"[bold]{escape(stats.robot)}[/]: {stats.trajectories:,} trajectories of {stats.length[0]} to "
+        f"[bold]{_text(stats.robot)}[/]: {stats.trajectories:,} trajectories of {stats.length[0]} to "
         f"{stats.length[2]} steps, {stats.transitions:,} transitions, {stats.duration:,.0f} s",
         f"{stats.excluded} trajectories with NaN ({rate:.2%}); from {stats.sampled:,} sampled transitions:",
         sep="\n",
@@ -175,7 +176,7 @@ def _check(command: Check) -> int:
     for finding in findings:
         colour = "red" if finding.level == "error" else "yellow"
         console.print(f"[{colour}]{finding.level}[/] [bold]{finding.count:,} {finding.what}[/]: {finding.advice}")
-        console.print(f"  first: {escape(finding.first)}", style="dim", soft_wrap=True)
+        console.print(f"  first: {_text(finding.first)}", style="dim", soft_wrap=True)
     if not findings:
         console.print("[green]all is well[/]: every segment is whole and every number is sane")
     return int(bool(bad))
@@ -238,7 +239,7 @@ def _coverage_table(title: str, coverages: Iterable[Coverage]) -> Table:
         low, p5, median, p95, high = (row.quantiles[i] for i in (0, 2, 4, 6, 8))
         limits = "" if row.lower == -float("inf") else f"{row.lower:.3g} .. {row.upper:.3g}"
         table.add_row(
-            escape(f"{row.name} [{row.unit}]" if row.unit else row.name),
+            _text(f"{row.name} [{row.unit}]" if row.unit else row.name),
             *(f"{value:.4g}" for value in (low, p5, median, p95, high, row.std)),
             limits,
             f"{row.beyond:.2%}" if row.beyond else "",
@@ -251,14 +252,14 @@ def _coverage_table(title: str, coverages: Iterable[Coverage]) -> Table:
 def _slot_table(stats: DatasetStats) -> Table:
     table = _table(f"contact slots ({stats.contact_source})", "slot", ("near", "touching"))
     for slot in stats.slots:
-        table.add_row(escape(slot.name), f"{slot.active:.2%}", f"{slot.touching:.2%}")
+        table.add_row(_text(slot.name), f"{slot.active:.2%}", f"{slot.touching:.2%}")
     return table
 
 
 def _step_table(stats: DatasetStats) -> Table:
     table = _table("change of state over one step", "coordinate", ("sigma", "largest / sigma"))
     for step in stats.steps:
-        table.add_row(escape(step.name), f"{step.sigma:.4g}", f"{step.largest:.1f}")
+        table.add_row(_text(step.name), f"{step.sigma:.4g}", f"{step.largest:.1f}")
     return table
 
 
@@ -274,6 +275,11 @@ def _table(title: str, first: str, numbers: Iterable[str]) -> Table:
     for name in numbers:
         table.add_column(name, justify="right", no_wrap=True)
     return table
+
+
+def _text(words: str) -> str:
+    """Words of a dataset, which anybody may have written, for rich's markup: harmless, line by line."""
+    return escape("\n".join(printable(line) for line in words.split("\n")))
 
 
 def _human(value: object) -> str:

@@ -129,7 +129,15 @@ def main(argv: list[str]) -> int:
         raise TrainingError("got no dataset, expected at least one folder")
     wanted = {"contacts": command.recorded_contacts, "body_force": command.predictor.force_head}
     recorded = tuple(name for name, is_wanted in wanted.items() if is_wanted)
-    data = TrajectoryDataset.join([TrajectoryDataset.open(path, recorded=recorded) for path in command.data])
+    parts = [TrajectoryDataset.open(path, recorded=recorded) for path in command.data]
+    for path, part in zip(command.data, parts, strict=True):
+        if leads and not part.complete:
+            print(
+                f"note: '{path.name}' has no manifest: it is being collected, or its collection was interrupted; the "
+                f"{len(part):,} trajectories that are finished are used",
+                file=sys.stderr,
+            )
+    data = TrajectoryDataset.join(parts)
     predictor = make_predictor(command, data).to(device)
     parts = data.split("train"), data.split("valid")
     if leads:

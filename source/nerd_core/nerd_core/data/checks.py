@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -17,10 +17,13 @@ import torch
 from ..robot.frames import ChangeCodec
 from ..robot.guard import StateGuard
 from ..robot.spec import RobotSpec
-from .flat import finite_trajectories
+from .flat import finite_trajectories, require_unchanged
 from .layout import DataError, Trajectories
-from .manifest import find_segments
+from .manifest import ManifestError, find_segments
 from .segment import read_segment
+
+PIECE = 2**16
+"""Transitions that are judged at a time, if no trajectory is longer."""
 
 Level = Literal["error", "warning"]
 
@@ -43,6 +46,10 @@ class Finding:
 
 ADVICE: dict[str, tuple[Level, str]] = {
     "unreadable segments": ("error", "restore the file from a copy, or remove it and collect its data again"),
+    "wrong manifest": (
+        "error",
+        "restore the files from a copy, or run 'nerd data seal' to declare what is there the dataset",
+    ),
     "no manifest": ("warning", "the collection goes on or was interrupted; finish it, or run 'nerd data seal'"),
     "trajectories with NaN": ("warning", "they are left out of training; the teacher diverged there"),
     "constant trajectories": ("warning", "nothing moves in them; were the controls applied?"),
@@ -64,7 +71,6 @@ def check(path: str | Path, progress: Callable[[int, int], None] = lambda done, 
         path: Folder of a dataset, of a shard, or a segment.
         progress: Called with the number of segments that were read and their total.
     """
-    contents = find_segments(path)
     counts: dict[str, int] = {}
     first: dict[str, str] = {}
 
@@ -74,33 +80,47 @@ def check(path: str | Path, progress: Callable[[int, int], None] = lambda done, 
             counts[what] = counts.get(what, 0) + len(bad)
             first.setdefault(what, name(int(bad[0])))
 
-    if not contents.complete:
-        note("no manifest", np.ones(1, bool), lambda _: Path(path).name)
+    try:
+        contents = find_segments(path)
+        if not contents.complete:
+            note("no manifest", np.ones(1, bool), lambda _: Path(path).name)
+    except ManifestError as error:
+        note("wrong manifest", np.ones(1, bool), lambda _, error=error: str(error))
+        contents = find_segments(path, use_manifest=False)
     seen: dict[bytes, str] = {}
     for index, segment in enumerate(contents.segments):
         file = f"{segment.header.shard}/{segment.path.name}"
         try:
-            _, batch = read_segment(segment.path)
+            read, batch = read_segment(segment.path)
+            require_unchanged(segment, read)
         except DataError as error:
             note("unreadable segments", np.ones(1, bool), lambda _, error=error: str(error))
         else:
+            for first_one, part in _pieces(batch):
 
-            def name(i: int, file: str = file) -> str:
-                return f"{file}, trajectory {i}"
+                def name(i: int, file: str = file, first_one: int = first_one) -> str:
+                    return f"{file}, trajectory {first_one + i}"
 
-            twins = _duplicates(batch, seen, name)
-            note(
-                "duplicate trajectories",
-                np.array([twin is not None for twin in twins]),
-                lambda i, twins=twins: str(twins[i]),
-            )
-            finite = finite_trajectories(batch)
-            note("trajectories with NaN", ~finite, name)
-            for what, mask in _wrong_trajectories(segment.header.spec, batch, finite).items():
-                note(what, mask, name)
+                twins = _duplicates(part, seen, name)
+                note(
+                    "duplicate trajectories",
+                    np.array([twin is not None for twin in twins]),
+                    lambda i, twins=twins: str(twins[i]),
+                )
+                finite = finite_trajectories(part)
+                note("trajectories with NaN", ~finite, name)
+                for what, mask in _wrong_trajectories(segment.header.spec, part, finite).items():
+                    note(what, mask, name)
         progress(index + 1, len(contents.segments))
     order = sorted(counts, key=lambda what: (ADVICE[what][0], list(ADVICE).index(what)))
     return [Finding(ADVICE[what][0], what, counts[what], first[what], ADVICE[what][1]) for what in order]
+
+
+def _pieces(batch: Trajectories) -> Iterator[tuple[int, Trajectories]]:
+    """A batch in pieces, each with the number of its first trajectory: judging a state takes many times its memory."""
+    count = max(1, PIECE // max(1, batch.transitions // batch.count))
+    for begin in range(0, batch.count, count):
+        yield begin, batch.part(begin, min(begin + count, batch.count))
 
 
 def _duplicates(batch: Trajectories, seen: dict[bytes, str], name: Callable[[int], str]) -> list[str | None]:

@@ -166,7 +166,12 @@ class TrajectoryDataset:
         size = flat_bytes(contents, names)
         if storage == "mapped" or (storage == "auto" and size > MEMORY_BYTES):
             root = Path(path) if Path(path).is_dir() else Path(path).parent
-            arrays, _ = map_flat(contents, names, Path(cache) if cache is not None else root / CACHE, verify)
+            if cache is None and (root / CACHE).is_symlink():
+                raise DataError(
+                    f"'{CACHE}' in '{root.name}' is a link, which may lead anywhere: remove it, or give a place with "
+                    "cache=..."
+                )
+            arrays, _ = map_flat(contents, names, root / CACHE if cache is None else Path(cache), verify)
         else:
             arrays = load_flat(contents, names)
         return cls(
@@ -365,8 +370,9 @@ def _windows(array: torch.Tensor, rows: torch.Tensor, count: int) -> torch.Tenso
     """``count`` consecutive rows from each of ``rows`` on: shape (B, count, ...)."""
     tail = array.shape[1:]
     width = tail.numel()
-    # Rows that follow each other lie together in memory: a window is one long row of an overlapping view.
-    size, stride = (max(1, len(array) - count + 1), count * width), (width, 1)
+    # Rows that follow each other lie together in memory: a window is one long row of an overlapping view. The view ends
+    # where the array does, so that rows which are not there raise an IndexError.
+    size, stride = (max(0, len(array) - count + 1), count * width), (width, 1)
     if array.device.type == "cpu":
         # numpy copies a long row at once, torch element by element: two to three times slower.
         plain = array.numpy()

@@ -150,7 +150,29 @@ def shape_of(name: str, spec: RobotSpec, length: np.ndarray) -> tuple[int, ...]:
         spec: The robot.
         length: Number of transitions of each trajectory, shape (N,).
     """
-    return (int(rows_per_trajectory(name, length).sum()), *FIELDS[name].shape(spec))
+    return shape_for(name, spec, len(length), int(length.sum()))
 
 
-__all__ = ["FIELDS", "Field", "dtype_of", "group_members", "named_fields", "rows_per_trajectory", "shape_of"]
+def shape_for(name: str, spec: RobotSpec, trajectories: int, transitions: int) -> tuple[int, ...]:
+    """Shape that the array of a field must have, by the totals of its trajectories.
+
+    Args:
+        name: Name of the field.
+        spec: The robot.
+        trajectories: Number of trajectories.
+        transitions: Number of transitions of all of them together.
+    """
+    rows = {"trajectory": trajectories, "state": transitions + trajectories, "step": transitions}
+    return (rows[FIELDS[name].rows], *FIELDS[name].shape(spec))
+
+
+__all__ = [
+    "FIELDS",
+    "Field",
+    "dtype_of",
+    "group_members",
+    "named_fields",
+    "rows_per_trajectory",
+    "shape_for",
+    "shape_of",
+]

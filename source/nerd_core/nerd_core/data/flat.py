@@ -8,7 +8,10 @@ state and zeros for what belongs to a step. One row number then addresses state,
 
 Mapped arrays come from a copy of the dataset in plain binary files, made once beside it (``.cache``) by streaming one
 segment at a time. It is bound to the content of the dataset by the hash of all its seals, appears in one rename, and is
-verified by checksum when it is opened. The system reads its pages when they are needed and drops them when memory is
+verified by checksum when it is opened. A copy may have come with the dataset from anywhere, so its checksums alone
+prove nothing: its shapes are those that the segments say, its lengths are compared with theirs, and each file has to be
+the very one that was written here, by its number and time of change, which no archive and no copying brings along. What
+fails is made anew. The system reads its pages when they are needed and drops them when memory is
 short, so the memory taken does not grow with the data.
 """
 
@@ -20,16 +23,17 @@ import hashlib
 import math
 import os
 import shutil
+import stat
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 import torch
 
 from ..files.atomic import WRITING, replace_directory
+from ..files.provenance import file_digest
 from ..files.safe_files import UnsafeFile, json_bytes, parse_json, read_bytes
 from ..files.serialization import StructureError, from_plain, to_plain
 from .fields import FIELDS, dtype_of, named_fields
@@ -37,7 +41,7 @@ from .layout import DataError, Trajectories, require_known
 from .manifest import Contents
 from .segment import Segment, read_segment
 
-SCHEMA = "nerd.flat/1"
+SCHEMA = "nerd.flat/2"
 CACHE = ".cache"
 FINITE = "finite"
 """An array beside the fields: which trajectories hold no NaN and no infinity, uint8, shape (N,)."""
@@ -48,12 +52,12 @@ _MAX_INDEX_BYTES = 2**20
 class FlatEntry:
     """One array of the cache."""
 
-    dtype: str
-    """Element type."""
-    shape: tuple[int, ...]
-    """Shape."""
     sha256: str
     """Checksum of its file."""
+    inode: int
+    """Number of its file."""
+    changed_ns: int
+    """When its file was changed last, content or attributes [ns]; programs cannot choose this time."""
 
 
 @dataclass(frozen=True)
@@ -99,32 +103,23 @@ def wanted_fields(contents: Contents, recorded: tuple[str, ...] = ()) -> tuple[s
 
 def flat_bytes(contents: Contents, fields: tuple[str, ...]) -> int:
     """Memory that the flat arrays take."""
-    total = 0
-    for segment in contents.segments:
-        header = segment.header
-        rows = header.transitions + header.trajectories
-        for name in fields:
-            count = header.trajectories if _is_per_trajectory(name) else rows
-            total += count * math.prod(header.arrays[name].shape[1:]) * dtype_of(name).itemsize
-    return total
+    return sum(_bytes(name, shape) for name, shape in _shapes(contents, fields).items())
 
 
 def load_flat(contents: Contents, fields: tuple[str, ...]) -> dict[str, torch.Tensor]:
     """Reads the flat arrays into memory, one segment at a time."""
-    arrays: dict[str, np.ndarray] = {}
-    filled: dict[str, int] = {}
-    headers = [segment.header for segment in contents.segments]
-    trajectories = sum(header.trajectories for header in headers)
-    rows = trajectories + sum(header.transitions for header in headers)
+    try:
+        arrays = {name: np.empty(shape, _dtype(name)) for name, shape in _shapes(contents, fields).items()}
+    except MemoryError:
+        raise DataError(
+            f"the dataset takes {flat_bytes(contents, fields) / 1e6:,.0f} MB of memory, which is not there: read it "
+            "with storage='mapped'"
+        ) from None
+    filled = dict.fromkeys(arrays, 0)
     for part in _stream(contents, fields):
         for name, value in part.items():
-            if name not in arrays:
-                count = trajectories if _is_per_trajectory(name) else rows
-                arrays[name], filled[name] = np.empty((count, *value.shape[1:]), value.dtype), 0
             arrays[name][filled[name] : filled[name] + len(value)] = value
             filled[name] += len(value)
-    if any(filled[name] != len(array) for name, array in arrays.items()):
-        raise DataError("the dataset changed while it was read")
     return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
 
@@ -144,21 +139,24 @@ def map_flat(
     """
     key = hashlib.sha256(" ".join((SCHEMA, contents.dataset_hash, *fields)).encode()).hexdigest()
     place = cache / key[:32]
+    shapes = _shapes(contents, fields)
     try:
         cache.mkdir(parents=True, exist_ok=True)
         with _locked(cache):
-            if not _is_sound(place, contents, verify):
+            if not _is_sound(place, contents, shapes, verify):
                 for stale in cache.glob(f".*{WRITING}-*"):  # of processes that were killed: we hold the lock
                     shutil.rmtree(stale, ignore_errors=True)
+                _require_room(cache, flat_bytes(contents, fields))
                 with replace_directory(place) as fresh:
                     _build(contents, fields, fresh)
+        return {name: _map(place / f"{name}.bin", name, shape) for name, shape in shapes.items()}, place
     except OSError as error:
         raise DataError(
             f"the flat copy of the dataset cannot be made in '{cache}': {error.strerror}. Give another place with "
             "cache=..., or read the dataset into memory with storage='memory'"
         ) from None
-    index = _read_index(place)
-    return {name: _map(place / f"{name}.bin", entry) for name, entry in index.arrays.items()}, place
+    except UnsafeFile as error:
+        raise DataError(f"the flat copy of the dataset cannot be made: {error}") from None
 
 
 def with_last_row(name: str, value: np.ndarray, length: np.ndarray) -> np.ndarray:
@@ -187,85 +185,100 @@ def finite_trajectories(batch: Trajectories) -> np.ndarray:
 def _stream(contents: Contents, fields: tuple[str, ...]) -> Iterator[dict[str, np.ndarray]]:
     for segment in contents.segments:
         read, batch = read_segment(segment.path)
-        _require_unchanged(segment, read)
+        require_unchanged(segment, read)
         part = {name: with_last_row(name, batch.arrays[name], batch.length) for name in fields}
         yield part | {FINITE: finite_trajectories(batch).view(np.uint8)}
 
 
-def _require_unchanged(before: Segment, now: Segment) -> None:
+def require_unchanged(before: Segment, now: Segment) -> None:
+    """Raises :class:`DataError` unless a segment is still the one that was listed."""
     if before.seal != now.seal:
         raise DataError(f"'{before.header.shard}/{before.path.name}' changed while the dataset was read")
 
 
+def _shapes(contents: Contents, fields: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
+    """Shape of each flat array, by the headers of the segments."""
+    trajectories = sum(segment.header.trajectories for segment in contents.segments)
+    rows = trajectories + sum(segment.header.transitions for segment in contents.segments)
+    shapes: dict[str, tuple[int, ...]] = {}
+    for name in fields:
+        count = trajectories if FIELDS[name].rows == "trajectory" else rows
+        shapes[name] = (count, *FIELDS[name].shape(contents.spec))
+    return shapes | {FINITE: (trajectories,)}
+
+
+def _require_room(cache: Path, size: int) -> None:
+    """Raises :class:`DataError` unless a folder has room for a flat copy."""
+    free = shutil.disk_usage(cache).free
+    if size > free:
+        raise DataError(
+            f"the flat copy of the dataset takes {size / 1e6:,.1f} MB, and the disk of '{cache}' has "
+            f"{free / 1e6:,.1f} MB free: make room, or give another place with cache=..."
+        )
+
+
 def _build(contents: Contents, fields: tuple[str, ...], place: Path) -> None:
-    files: dict[str, BinaryIO] = {}
-    rows: dict[str, int] = {}
-    hashes = {}
-    tails: dict[str, tuple[int, ...]] = {}
+    entries = {}
     with contextlib.ExitStack() as stack:
+        names = (*fields, FINITE)
+        files = {name: stack.enter_context(open(place / f"{name}.bin", "wb")) for name in names}
+        hashes = {name: hashlib.sha256() for name in names}
         for part in _stream(contents, fields):
             for name, value in part.items():
-                if name not in files:
-                    files[name] = stack.enter_context(open(place / f"{name}.bin", "wb"))
-                    hashes[name], rows[name], tails[name] = hashlib.sha256(), 0, value.shape[1:]
                 data = memoryview(np.ascontiguousarray(value)).cast("B") if value.size else b""
                 files[name].write(data)
                 hashes[name].update(data)
-                rows[name] += len(value)
-    entries = {
-        name: FlatEntry(_dtype(name).str, (rows[name], *tails[name]), hashes[name].hexdigest()) for name in files
-    }
+        for name, file in files.items():
+            file.flush()
+            os.fsync(file.fileno())  # so that nothing changes the file, and its time of change, any more
+            status = os.fstat(file.fileno())
+            entries[name] = FlatEntry(hashes[name].hexdigest(), status.st_ino, status.st_ctime_ns)
     index = FlatIndex(SCHEMA, contents.dataset_hash, entries)
     (place / "index.json").write_bytes(json_bytes(to_plain(index)))
 
 
-def _is_sound(place: Path, contents: Contents, verify: bool) -> bool:
+def _is_sound(place: Path, contents: Contents, shapes: dict[str, tuple[int, ...]], verify: bool) -> bool:
+    """Whether a flat copy was made here from these segments, and is whole."""
     try:
-        index = _read_index(place)
-    except DataError:
-        return False
-    if index.dataset_hash != contents.dataset_hash:
-        return False
-    for name, entry in index.arrays.items():
-        file = place / f"{name}.bin"
-        expected = math.prod(entry.shape) * _dtype(name).itemsize
-        if not file.is_file() or file.stat().st_size != expected:
+        index = from_plain(FlatIndex, parse_json(read_bytes(place / "index.json", _MAX_INDEX_BYTES), "index.json"))
+        if (index.schema, index.dataset_hash, set(index.arrays)) != (SCHEMA, contents.dataset_hash, set(shapes)):
             return False
-        if verify:
-            with open(file, "rb") as stream:
-                if hashlib.file_digest(stream, "sha256").hexdigest() != entry.sha256:
-                    return False
-    return True
+        for name, entry in index.arrays.items():
+            file = place / f"{name}.bin"
+            status = file.lstat()
+            identity = (status.st_size, status.st_ino, status.st_ctime_ns)
+            if identity != (_bytes(name, shapes[name]), entry.inode, entry.changed_ns):
+                return False
+            if not stat.S_ISREG(status.st_mode) or (verify and file_digest(file) != entry.sha256):
+                return False
+        return _fits(contents, _map(place / "length.bin", "length", shapes["length"]).numpy())
+    except (OSError, UnsafeFile, StructureError):
+        return False
 
 
-def _read_index(place: Path) -> FlatIndex:
-    try:
-        plain = parse_json(read_bytes(place / "index.json", _MAX_INDEX_BYTES), "index.json")
-        index = from_plain(FlatIndex, plain)
-    except (UnsafeFile, StructureError) as error:
-        raise DataError(f"the flat copy '{place}' cannot be read: {error}") from None
-    for name, entry in index.arrays.items():
-        known = name in FIELDS or name == FINITE
-        if not known or entry.dtype != _dtype(name).str or any(n < 0 for n in entry.shape) or not entry.shape:
-            raise DataError(f"the flat copy '{place}' lists the array {name[:80]!r} as {entry}")
-    return index
+def _fits(contents: Contents, length: np.ndarray) -> bool:
+    """Whether lengths are those of the segments, as far as their headers tell."""
+    totals = np.array([segment.header.transitions for segment in contents.segments])
+    begins = np.cumsum([0, *(segment.header.trajectories for segment in contents.segments[:-1])])
+    sums = np.add.reduceat(length, begins)
+    return bool(length.min() >= 1 and length.max() <= totals.max() and (sums == totals).all())
 
 
 def _dtype(name: str) -> np.dtype:
     return np.dtype("|u1") if name == FINITE else dtype_of(name)
 
 
-def _is_per_trajectory(name: str) -> bool:
-    return name == FINITE or FIELDS[name].rows == "trajectory"
+def _bytes(name: str, shape: tuple[int, ...]) -> int:
+    return math.prod(shape) * _dtype(name).itemsize
 
 
-def _map(file: Path, entry: FlatEntry) -> torch.Tensor:
-    if 0 in entry.shape:
-        return torch.from_numpy(np.empty(entry.shape, entry.dtype))
+def _map(file: Path, name: str, shape: tuple[int, ...]) -> torch.Tensor:
+    if 0 in shape:
+        return torch.from_numpy(np.empty(shape, _dtype(name)))
     with warnings.catch_warnings():
         # The map is read-only, which torch cannot express. Writing to it would end the process; nothing here does.
         warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
-        return torch.from_numpy(np.memmap(file, entry.dtype, mode="r", shape=entry.shape))
+        return torch.from_numpy(np.memmap(file, _dtype(name), mode="r", shape=shape))
 
 
 @contextlib.contextmanager
@@ -286,6 +299,7 @@ __all__ = [
     "flat_bytes",
     "load_flat",
     "map_flat",
+    "require_unchanged",
     "wanted_fields",
     "with_last_row",
 ]

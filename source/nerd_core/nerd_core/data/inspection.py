@@ -29,6 +29,8 @@ BINS = 60
 STEP_EDGES = tuple(10.0 ** (exponent / 8) for exponent in range(-32, 25))
 """Borders of the histogram of step sizes, in standard deviations."""
 _CHUNK = 8192
+_MOST_NUMBERS = 2**25
+"""Numbers that are sampled; of a robot with thousands of joints that is a smaller number of transitions."""
 
 
 @dataclass(frozen=True)
@@ -130,14 +132,16 @@ def inspect(dataset: TrajectoryDataset, sample: int = 200_000) -> DatasetStats:
     """
     spec = dataset.spec
     windows = WindowSampler(dataset, 1, 1)
-    count = min(sample, windows.windows)
+    width = spec.state.dim + spec.control_dim + 8 * len(spec.slots)
+    count = max(1, min(sample, windows.windows, _MOST_NUMBERS // width))
+    chunk = max(1, min(_CHUNK, _MOST_NUMBERS // (8 * width)))
     numbers = np.linspace(0, windows.windows - 1, count).astype(np.int64)
     model = ContactModel(spec) if spec.slots and "ground" in dataset.arrays else None
     codec = ChangeCodec(spec)
     radius = torch.tensor([slot.radius for slot in spec.slots])
     states, controls, changes, active, touching = [], [], [], [], []
-    for begin in range(0, count, _CHUNK):
-        batch = dataset.gather(*windows.locate(numbers[begin : begin + _CHUNK]), 1).to("cpu")
+    for begin in range(0, count, chunk):
+        batch = dataset.gather(*windows.locate(numbers[begin : begin + chunk]), 1).to("cpu")
         states.append(batch.state[:, 0])
         controls.append(batch.control[:, 0])
         changes.append(codec.encode(batch.state[:, 0], batch.state[:, 1]))

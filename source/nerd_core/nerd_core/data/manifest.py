@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..files.atomic import write_bytes
+from ..files.messages import printable
 from ..files.safe_files import UnsafeFile, parse_json, read_bytes
 from ..files.serialization import StructureError, from_plain, to_plain
 from ..robot.comparison import require_same_spec
@@ -26,6 +27,11 @@ from .shards import MANIFEST, SEGMENT_NAME, SHARD_NAME, list_segments
 
 SCHEMA = "nerd.manifest/1"
 MAX_MANIFEST_BYTES = 4 * 2**20
+_ADVICE = "Restore the files from a copy, or run 'nerd data seal' to declare what is there the dataset"
+
+
+class ManifestError(DataError):
+    """A manifest that says something else than the segments beside it."""
 
 
 @dataclass(frozen=True)
@@ -84,20 +90,38 @@ class Contents:
         text = "\n".join(f"{entry.file} {entry.seal}" for entry in _entries(self))
         return hashlib.sha256(text.encode()).hexdigest()
 
+    def manifest(self) -> Manifest:
+        """What a manifest of these segments says."""
+        entries = _entries(self)
+        return Manifest(
+            schema=SCHEMA,
+            robot=self.spec.name,
+            spec_hash=self.spec.content_hash,
+            dataset_hash=self.dataset_hash,
+            trajectories=sum(entry.trajectories for entry in entries),
+            transitions=sum(entry.transitions for entry in entries),
+            segments=entries,
+        )
 
-def find_segments(path: str | Path) -> Contents:
-    """Looks up what a dataset holds.
+
+def find_segments(path: str | Path, use_manifest: bool = True) -> Contents:
+    """Looks up what a dataset holds. Reads the headers of its segments and, where it has one, its manifest.
 
     Args:
         path: Folder of a dataset, folder of a single shard, or a single segment file.
+        use_manifest: Whether a manifest has to say the same as the segments; otherwise it is not looked at.
+
+    Raises:
+        ManifestError: The manifest and the segments do not say the same.
+        DataError: There is nothing, or something that cannot be read.
     """
     path = Path(path)
     if path.is_file():
         contents = Contents((read_header(path),), complete=False)
     elif not path.is_dir():
         raise DataError(f"there is no dataset at '{path}'")
-    elif (path / MANIFEST).exists():
-        contents = _follow_manifest(path)
+    elif use_manifest and os.path.lexists(path / MANIFEST):
+        contents = Contents(tuple(_scan(path)), complete=True)
     elif SHARD_NAME.fullmatch(path.resolve().name):
         contents = Contents(tuple(list_segments(path)), complete=False)
     else:
@@ -107,6 +131,8 @@ def find_segments(path: str | Path) -> Contents:
     for segment in contents.segments[1:]:
         if segment.header.spec_hash != contents.segments[0].header.spec_hash:
             require_same_spec(segment.header.spec, contents.spec, f"'{segment.path.parent.name}/{segment.path.name}'")
+    if contents.complete:
+        _require_same(read_manifest(path), contents.manifest(), path.name)
     return contents
 
 
@@ -117,24 +143,13 @@ def write_manifest(dataset: str | Path) -> Manifest:
         dataset: Folder of the dataset.
     """
     dataset = Path(dataset)
-    contents = Contents(tuple(_scan(dataset)), complete=True)
-    if not contents.segments:
-        raise DataError(f"'{dataset}' holds no finished trajectories (no 'shard-*/*.h5')")
-    for segment in contents.segments:
-        require_same_spec(segment.header.spec, contents.spec, f"the shard '{segment.header.shard}'")
-    entries = _entries(contents)
-    manifest = Manifest(
-        schema=SCHEMA,
-        robot=contents.spec.name,
-        spec_hash=contents.spec.content_hash,
-        dataset_hash=contents.dataset_hash,
-        trajectories=sum(entry.trajectories for entry in entries),
-        transitions=sum(entry.transitions for entry in entries),
-        segments=entries,
-    )
+    contents = find_segments(dataset, use_manifest=False)
+    manifest = contents.manifest()
     text = (json.dumps(to_plain(manifest), indent=1) + "\n").encode()
     if len(text) > MAX_MANIFEST_BYTES:
-        raise DataError(f"the dataset has {len(entries)} segments, too many for a manifest: write larger batches")
+        raise DataError(
+            f"the dataset has {len(manifest.segments)} segments, too many for a manifest: write larger batches"
+        )
     write_bytes(dataset / MANIFEST, text)
     return manifest
 
@@ -145,36 +160,43 @@ def read_manifest(dataset: Path) -> Manifest:
         plain = parse_json(read_bytes(dataset / MANIFEST, MAX_MANIFEST_BYTES), MANIFEST)
         manifest = from_plain(Manifest, plain)
     except (UnsafeFile, StructureError) as error:
-        raise DataError(f"the manifest of '{dataset.name}' cannot be read: {error}") from None
+        raise ManifestError(
+            f"the manifest of '{dataset.name}' cannot be read: {printable(str(error))}. {_ADVICE}"
+        ) from None
     if manifest.schema != SCHEMA:
-        raise DataError(f"the manifest has schema {manifest.schema[:80]!r}, this version reads {SCHEMA!r}")
+        raise ManifestError(f"the manifest has schema {manifest.schema[:80]!r}, this version reads {SCHEMA!r}")
     for entry in manifest.segments:
         shard, _, name = entry.file.partition("/")
         if not (SHARD_NAME.fullmatch(shard) and SEGMENT_NAME.fullmatch(name)):
-            raise DataError(f"the manifest lists {entry.file[:80]!r}, expected 'shard-*/000000.h5'")
+            raise ManifestError(f"the manifest lists {entry.file[:80]!r}, expected 'shard-*/000000.h5'")
     return manifest
 
 
-def _follow_manifest(dataset: Path) -> Contents:
-    manifest = read_manifest(dataset)
-    contents = Contents(tuple(_scan(dataset)), complete=True)
-    there = {entry.file: entry for entry in _entries(contents)}
+def _require_same(manifest: Manifest, expected: Manifest, dataset: str) -> None:
+    """Raises :class:`ManifestError` with the first difference of a manifest and what the segments say."""
     listed = {entry.file: entry for entry in manifest.segments}
+    there = {entry.file: entry for entry in expected.segments}
     if len(listed) != len(manifest.segments):
-        raise DataError(f"the manifest of '{dataset.name}' lists a file twice")
+        raise ManifestError(f"the manifest of '{dataset}' lists a file twice. {_ADVICE}")
     for word, names in (("missing", set(listed) - set(there)), ("not in the manifest", set(there) - set(listed))):
         if names:
-            raise DataError(
-                f"the dataset '{dataset.name}' is not what its manifest says: {len(names)} files are {word}, the "
-                f"first is '{min(names)}'. Restore the files, or remove '{MANIFEST}' to read what is there"
+            raise ManifestError(
+                f"the dataset '{dataset}' is not what its manifest says: {len(names)} files are {word}, the first is "
+                f"'{min(names)}'. {_ADVICE}"
             )
     for name, entry in listed.items():
         if entry != there[name]:
-            raise DataError(
-                f"'{name}' is not the file that the manifest of '{dataset.name}' lists: got {there[name]}, "
-                f"expected {entry}"
+            raise ManifestError(
+                f"'{name}' is not the file that the manifest of '{dataset}' lists: got {there[name]}, expected "
+                f"{printable(str(entry))}. {_ADVICE}"
             )
-    return contents
+    for name in ("robot", "spec_hash", "trajectories", "transitions", "dataset_hash"):
+        got, true = getattr(manifest, name), getattr(expected, name)
+        if got != true:
+            raise ManifestError(
+                f"the manifest of '{dataset}' contradicts the segments that it lists: {name}: got "
+                f"{printable(str(got), 80)}, expected {printable(str(true), 80)}. {_ADVICE}"
+            )
 
 
 def _scan(dataset: Path) -> list[Segment]:
@@ -198,4 +220,4 @@ def _entries(contents: Contents) -> tuple[ManifestEntry, ...]:
     )
 
 
-__all__ = ["Contents", "Manifest", "ManifestEntry", "find_segments", "read_manifest", "write_manifest"]
+__all__ = ["Contents", "Manifest", "ManifestEntry", "ManifestError", "find_segments", "read_manifest", "write_manifest"]

@@ -14,8 +14,12 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
 from ..files.figures import BLUE, FAINT, INK, ORANGE, RED, TEAL, log_scale, plot_style, save_figure
+from ..files.messages import printable
 from .inspection import STEP_EDGES, Coverage, DatasetStats
+from .layout import DataError
 
+MOST_PANELS = 600
+"""Largest number of coordinates and controls on one page."""
 _COLUMNS = 6
 _PANEL_HEIGHT = 1.45
 _BOTTOM_HEIGHT = 3.6
@@ -28,6 +32,11 @@ def plot(stats: DatasetStats, path: str | Path) -> None:
         stats: What :func:`~nerd_core.data.inspection.inspect` measured.
         path: File to write.
     """
+    if len(stats.state) + len(stats.control) > MOST_PANELS:
+        raise DataError(
+            f"got {len(stats.state)} coordinates and {len(stats.control)} controls, a page shows at most {MOST_PANELS}"
+            ": 'nerd data stats' lists them all"
+        )
     rows = [math.ceil(len(part) / _COLUMNS) for part in (stats.state, stats.control)]
     heights = [1.0, *(0.45 + _PANEL_HEIGHT * count for count in rows), _BOTTOM_HEIGHT]
     with plot_style():
@@ -40,13 +49,18 @@ def plot(stats: DatasetStats, path: str | Path) -> None:
         save_figure(figure, Path(path), dpi=110)
 
 
+def _label(name: str) -> str:
+    """A name as the page shows it, which is no formula whatever it holds."""
+    return printable(name, 60).replace("$", r"\$")
+
+
 def _title(area: SubFigure, stats: DatasetStats) -> None:
     hours = stats.duration / 3600
     shortest, median, longest = stats.length
     left = f"{stats.trajectories:,} trajectories · {stats.transitions:,} transitions · {hours:,.2f} h"
     lengths = f"{longest} steps each" if shortest == longest else f"{shortest} to {longest} steps, median {median}"
     right = f"{lengths} · {stats.excluded} with NaN · dataset {stats.dataset_hash[:12] or 'in memory'}"
-    area.text(0.035, 0.62, stats.robot, fontsize=22, fontweight="bold", va="center")
+    area.text(0.035, 0.62, _label(stats.robot), fontsize=22, fontweight="bold", va="center")
     area.text(0.035, 0.22, left, fontsize=12, va="center")
     area.text(0.985, 0.22, right, fontsize=10, color=FAINT, va="center", ha="right")
     area.text(
@@ -88,7 +102,7 @@ def _histogram(axis: Axes, coverage: Coverage, colour: str) -> None:
         if math.isfinite(limit):
             axis.axvline(limit, color=RED, linewidth=1.0, linestyle=(0, (3, 2)))
     unit = f" [{coverage.unit}]" if coverage.unit else ""
-    axis.set_title(f"{coverage.name}{unit}", fontsize=8.5, loc="left", pad=3)
+    axis.set_title(f"{_label(coverage.name)}{unit}", fontsize=8.5, loc="left", pad=3)
     if coverage.beyond > 0:
         axis.set_title(f"{coverage.beyond:.2%} beyond", fontsize=7.5, color=RED, loc="right", pad=3)
     axis.set_yticks([])
@@ -115,7 +129,7 @@ def _contacts(axis: Axes, stats: DatasetStats) -> None:
     place = np.arange(len(stats.slots))
     axis.bar(place, [100 * slot.active for slot in stats.slots], color=BLUE, alpha=0.35, label="near the ground")
     axis.bar(place, [100 * slot.touching for slot in stats.slots], color=ORANGE, label="touching")
-    axis.set_xticks(place, [slot.name for slot in stats.slots], rotation=60, ha="right", fontsize=7)
+    axis.set_xticks(place, [_label(slot.name) for slot in stats.slots], rotation=60, ha="right", fontsize=7)
     axis.set_xlim(-0.6, max(len(place), 8) - 0.4)
     axis.set_ylabel("steps [%]", fontsize=8.5)
     axis.legend(fontsize=8.5)
@@ -129,7 +143,7 @@ def _steps(axis: Axes, stats: DatasetStats) -> None:
         axis.stairs(np.where(counts > 0, counts, np.nan), edges, color=BLUE, alpha=0.35, linewidth=1.0, baseline=None)
     worst = max(stats.steps, key=lambda step: step.largest)
     axis.axvline(worst.largest, color=RED, linewidth=1.0, linestyle=(0, (3, 2)))
-    axis.set_title(f"largest: {worst.name}, {worst.largest:.0f} σ", fontsize=8.5, color=RED, loc="right")
+    axis.set_title(f"largest: {_label(worst.name)}, {worst.largest:.0f} σ", fontsize=8.5, color=RED, loc="right")
     log_scale(axis, "x", "y")
     axis.set_xlim(edges[0], max(30.0, worst.largest * 2))
     axis.set_xlabel("|change of state| in its standard deviations, one line a coordinate", fontsize=8.5)
@@ -146,7 +160,7 @@ def _saturation(axis: Axes, stats: DatasetStats) -> None:
         return
     place = np.arange(len(stats.control))
     axis.bar(place, [100 * channel.saturated for channel in stats.control], color=TEAL)
-    axis.set_xticks(place, [channel.name for channel in stats.control], rotation=60, ha="right", fontsize=7)
+    axis.set_xticks(place, [_label(channel.name) for channel in stats.control], rotation=60, ha="right", fontsize=7)
     axis.set_xlim(-0.6, max(len(place), 8) - 0.4)
     axis.set_ylabel("steps [%]", fontsize=8.5)
 

@@ -10,7 +10,6 @@ flight is lost, and nothing that was finished is touched.
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import os
 import re
@@ -19,11 +18,12 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from ..files.atomic import WRITING, write_files
+from ..files.atomic import WRITING, remove_file, write_files
 from ..robot.comparison import require_same_spec
 from ..robot.spec import RobotSpec
 from .layout import DataError, ShardMeta, Trajectories, pack_trajectories
-from .segment import Compression, Segment, read_header, read_segment, segment_bytes
+from .segment import Compression, Segment, read_header, read_segment
+from .segment_writing import segment_bytes
 
 MANIFEST = "manifest.json"
 SHARD_NAME = re.compile(r"shard-[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -144,17 +144,18 @@ class ShardWriter:
             header = segment.header
             require_same_spec(header.spec, self.spec, f"the shard '{self.name}'")
             if header.meta != self.meta:
+                differences = origin_differences(self.meta, header.meta)
                 raise DataError(
-                    f"the shard '{self.name}' was begun with another origin: {_differences(self.meta, header.meta)}. "
+                    f"the shard '{self.name}' was begun with another origin: {differences}. "
                     "Continue it with the same settings, or write to another folder or shard"
                 )
         self.segments = len(found)
         self.batches = found[-1].header.batch + 1 if found else 0
         self.trajectories = sum(segment.header.trajectories for segment in found)
         self.transitions = sum(segment.header.transitions for segment in found)
-        # A manifest says that the dataset is complete, which from now on is not so.
-        with contextlib.suppress(FileNotFoundError):
-            (dataset / MANIFEST).unlink()
+        # A manifest says that the dataset is complete, which from now on is not so. A power cut must not bring it back
+        # beside segments that it does not list.
+        remove_file(dataset / MANIFEST)
 
 
 class ShardReader:
@@ -212,8 +213,13 @@ def list_segments(shard: Path) -> list[Segment]:
     return segments
 
 
-def _differences(got: ShardMeta, has: ShardMeta) -> str:
-    """What differs between two origins, in words."""
+def origin_differences(got: ShardMeta, has: ShardMeta) -> str:
+    """What differs between two origins, in words; empty when they are the same.
+
+    Args:
+        got: The origin of what is to be written.
+        has: The origin of what is there.
+    """
     parts = []
     for item in fields(ShardMeta):
         mine, theirs = getattr(got, item.name), getattr(has, item.name)
@@ -245,4 +251,4 @@ def _lock(path: Path) -> int:
     return descriptor
 
 
-__all__ = ["MANIFEST", "ShardReader", "ShardWriter", "list_segments"]
+__all__ = ["MANIFEST", "ShardReader", "ShardWriter", "list_segments", "origin_differences"]

@@ -124,6 +124,13 @@ def replace_directory(path: str | Path) -> Iterator[Path]:
         shutil.rmtree(fresh, ignore_errors=True)
 
 
+def remove_file(path: str | Path) -> None:
+    """Removes a file if it is there. When this returns it is gone from the disk, and no power cut brings it back."""
+    path = Path(path)
+    path.unlink(missing_ok=True)
+    _flush(path.parent)
+
+
 def previous(path: Path) -> Path:
     """Where the old content of a directory waits while :func:`replace_directory` puts the new one in its place."""
     return path.with_name(f".{path.name}.previous")
@@ -162,6 +169,7 @@ __all__ = [
     "WRITING",
     "previous",
     "recover_directory",
+    "remove_file",
     "replace_directory",
     "replace_file",
     "write_bytes",

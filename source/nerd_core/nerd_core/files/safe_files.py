@@ -37,10 +37,11 @@ def read_bytes(path: Path, limit: int) -> bytes:
         if path.is_symlink():
             raise UnsafeFile(f"'{path.name}' is a link; links are not followed: copy the file itself") from None
         raise UnsafeFile(f"'{path.name}' cannot be read: {error.strerror}") from None
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise UnsafeFile(f"'{path.name}' is not a plain file")
     with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise UnsafeFile(f"'{path.name}' is not a plain file")
         if status.st_size > limit:
             raise UnsafeFile(f"'{path.name}' has {status.st_size} bytes, at most {limit} are expected")
         content = file.read(status.st_size + 1)

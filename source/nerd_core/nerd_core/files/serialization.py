@@ -40,6 +40,8 @@ def to_plain(value: Any) -> Any:
         return "inf" if value > 0 else "-inf"
     if isinstance(value, float):
         return value + 0.0  # minus zero and zero mean the same, and shall hash the same
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        raise StructureError("a whole number of more than 64 bits cannot be stored")
     if value is None or isinstance(value, (bool, int, str)):
         return value
     raise StructureError(f"a {type(value).__name__} cannot be stored")
@@ -63,7 +65,7 @@ def _build(kind: Any, plain: Any, path: str) -> Any:
         return _build_dataclass(kind, plain, path)
     if origin is Literal:
         if plain not in get_args(kind) or isinstance(plain, bool):
-            raise StructureError(f"{where}: got {plain!r}, expected one of {list(get_args(kind))}")
+            raise StructureError(f"{where}: got {_short(plain)}, expected one of {list(get_args(kind))}")
         return plain
     if origin in (Union, types.UnionType):
         return _build_union(get_args(kind), plain, path)
@@ -82,6 +84,8 @@ def _build(kind: Any, plain: Any, path: str) -> Any:
     if kind is int:
         if isinstance(plain, bool) or not isinstance(plain, int):
             raise StructureError(f"{where}: got {_name(plain)}, expected a whole number")
+        if not -(2**63) <= plain < 2**64:
+            raise StructureError(f"{where}: got {_name(plain)}, expected a whole number of 64 bits")
         return plain
     if kind in (str, bool):
         if not isinstance(plain, kind):
@@ -171,5 +175,9 @@ def _finite(number: int | float) -> bool:
 
 
 def _name(value: Any) -> str:
+    return f"{type(value).__name__} {_short(value)}"
+
+
+def _short(value: Any) -> str:
     text = repr(value)
-    return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
+    return text if len(text) <= 60 else text[:57] + "..."
