@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from nerd_core.cli import help_text
+from nerd_core.cli.terminal import console
 
 if TYPE_CHECKING:
     import torch
@@ -186,10 +186,10 @@ def draw(dump: GuardDump, row: int, path: Path) -> None:
 
 
 def _show(dump: GuardDump, result: dict[str, Any], row: int, steps: int) -> None:
-    console = Console(markup=False)  # words in a dump are somebody else's
+    screen = console(markup=False)  # words in a dump are somebody else's
     shown = len(result["environments"])
     held = dump.facts.get("held", shown)
-    console.print(
+    screen.print(
         f"{dump.spec.name}, model {dump.facts.get('checkpoint') or 'not from a file'}: the guard held {held} "
         f"environments in step {dump.facts.get('step', '?')}" + ("" if held == shown else f", {shown} are in the dump")
     )
@@ -207,11 +207,11 @@ def _show(dump: GuardDump, result: dict[str, Any], row: int, steps: int) -> None
             )
         if "other_model" in found and not others:
             table.add_row(str(found["env"]), "other model", "stays inside", "", "", "")
-    console.print(table)
+    screen.print(table)
 
     columns, names, known = _columns(dump, row), result["coordinates"], int(dump.length[row])
     more = " or more" if known == dump.facts.get("memory") else ""
-    console.print(f"\nEnvironment {int(dump.env_ids[row])}, {known}{more} steps since its history began:")
+    screen.print(f"\nEnvironment {int(dump.env_ids[row])}, {known}{more} steps since its history began:")
     table = Table()
     for name in ("step", *(escape(names[i]) for i in columns), "controls"):
         table.add_column(name, justify="right")
@@ -219,7 +219,7 @@ def _show(dump: GuardDump, result: dict[str, Any], row: int, steps: int) -> None
         controls = " ".join(f"{value:.3g}" for value in dump.control[row, step].tolist())
         table.add_row(str(step + 1), *(_short(float(dump.state[row, step, i])) for i in columns), controls)
     table.add_row("refused", *(_short(float(dump.refused[row, i])) for i in columns), "", style="red")
-    console.print(table)
+    screen.print(table)
 
 
 def _chosen(dump: GuardDump, env: int | None) -> int:

@@ -29,6 +29,7 @@ import sys
 from pathlib import Path
 
 from .. import __version__
+from ..files.messages import printable
 
 GROUP = "nerd.commands"
 """Entry-point group through which other packages add commands."""
@@ -109,7 +110,8 @@ def _run(name: str, target: str, argv: list[str]) -> int:
     except EXPLAINED as error:
         if os.environ.get("NERD_DEBUG", "0") not in ("", "0"):
             raise
-        print(f"nerd {name}: {str(error) or type(error).__name__}", file=sys.stderr)
+        # Messages quote what stands in files, which may be somebody else's.
+        print(f"nerd {name}: {printable(str(error)) or type(error).__name__}", file=sys.stderr)
         return EXIT_ERROR
     return int(code or 0)
 
