@@ -18,6 +18,7 @@ from ..files.serialization import to_plain
 from .config import TrainingError
 from .migration import migrate_settings
 from .optimiser import load_optimiser_state, optimiser_state
+from .saved_state import check_saved_state
 
 if TYPE_CHECKING:
     from .run import Run
@@ -77,14 +78,15 @@ def restore_run(run: Run, out: Path) -> None:
         out: Folder of the run that was saved.
     """
     state = checkpoint.load_training_state(out / LAST)
+    check_saved_state(run, state)
     settings, before = to_plain(run.cfg), migrate_settings(state["settings"])
     if before != settings:
-        changed = sorted(key for key, value in settings.items() if before.get(key) != value)
+        changed = sorted(key[:60] for key in settings | before if before.get(key) != settings.get(key))
         raise TrainingError(
-            f"the run '{out}' was started with other settings ({', '.join(changed)}): go on with the same, or "
+            f"the run '{out}' was started with other settings ({', '.join(changed)[:400]}): go on with the same, or "
             "start a new run from its weights"
         )
-    run.predictor.load_state_dict(checkpoint.read(out / LAST, run.predictor.spec).tensors)
+    run.predictor.load_state_dict(_tensors(run, out / LAST))
     with torch.no_grad():
         for param, weight in zip(run.params, state["weights"], strict=True):
             param.copy_(weight)
@@ -97,7 +99,15 @@ def restore_run(run: Run, out: Path) -> None:
     run.update, run.before = state["update"], state["seconds"]
     run.best, run.validations_without_gain, run.history = state["best"], state["stale"], state["history"]
     if math.isfinite(run.best):
-        run.best_weights = dict(checkpoint.read(out / BEST, run.predictor.spec).tensors)
+        run.best_weights = _tensors(run, out / BEST)
+
+
+def _tensors(run: Run, path: Path) -> dict[str, torch.Tensor]:
+    """The tensors of a checkpoint of a run, which must be of the model that the run trains."""
+    found = checkpoint.read(path, run.predictor.spec)
+    if found.config.predictor != run.predictor.cfg:
+        raise TrainingError(f"the model in '{path}' has other settings than that of the run: it belongs to another one")
+    return dict(found.tensors)
 
 
 __all__ = ["BEST", "LAST", "restore_run", "save_run", "write_checkpoint"]
