@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -98,7 +97,7 @@ def fresh_state(optimiser: torch.optim.Optimizer) -> dict[str, dict[str, torch.T
         group["params"] = [torch.zeros_like(param) for param in group["params"]]
         for param in group["params"]:
             param.grad = torch.zeros_like(param)
-    same_kind: Callable[..., torch.optim.Optimizer] = type(optimiser)
+    same_kind: Any = type(optimiser)
     twin = same_kind(groups)
     twin.step()
     return optimiser_state(twin)
