@@ -28,7 +28,7 @@ import torch
 from nerd_core import checkpoint
 from nerd_core.checkpoint import CheckpointError
 from support.checkpoints import Files, sound_checkpoints
-from support.damage import MANIFEST, damaged
+from support.damage import MANIFEST, damaged, write_case
 
 TESTS = Path(__file__).parents[1]
 
@@ -58,9 +58,7 @@ def run(folder: Path, count: int, first_seed: int) -> None:
         files, original, mended = damaged(seed, sound)
         path = folder / "case"
         shutil.rmtree(path, ignore_errors=True)
-        for name, content in files.items():
-            (path / name).parent.mkdir(parents=True, exist_ok=True)
-            (path / name).write_bytes(content)
+        write_case(path, files)
         start = time.monotonic()
         try:
             outcome = _load(path)

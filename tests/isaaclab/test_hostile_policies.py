@@ -81,7 +81,8 @@ def test_a_sound_policy_and_a_sound_run_load(tmp_path):
     write_policy(tmp_path / "p.safetensors", TENSORS, HEADER)
     first, second = load_policy(tmp_path / "p.safetensors"), load_policy(write_run(tmp_path / "run"))
     assert first.obs_dim == second.obs_dim == 3
-    assert torch.equal(first.network[0].weight, second.network[0].weight)
+    name = "network.0.weight"
+    assert torch.equal(first.state_dict()[name], second.state_dict()[name])
 
 
 @pytest.mark.parametrize(
