@@ -89,9 +89,11 @@ class Format:
 def places(tree: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """All places in a tree of objects and lists."""
     found = []
-    keys: list[Any] = list(tree) if isinstance(tree, dict) else []
-    if isinstance(tree, list):
-        keys = list(range(min(len(tree), 20)))
+    keys: list[Any] = []
+    if isinstance(tree, dict):
+        keys += tree
+    elif isinstance(tree, list):
+        keys += range(min(len(tree), 20))
     for key in keys:
         found += [(*path, key), *places(tree[key], (*path, key))]
     return found
@@ -111,7 +113,7 @@ def changed(rng: random.Random, tree: Any) -> Any:
         if action == 0 and isinstance(holder, dict):
             del holder[key]
         elif action == 1 and isinstance(holder, dict):
-            holder[rng.choice(["x", "\x1b[2J", "environments", "9" * 5000, ""])] = rng.choice(VALUES)
+            holder[rng.choice(["x", "\x1b[2J", "environments", "k" * 5000, ""])] = rng.choice(VALUES)
         elif isinstance(old, torch.Tensor) and action < 6:
             holder[key] = _spoiled(rng, old)
         else:
