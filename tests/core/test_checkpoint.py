@@ -8,6 +8,7 @@ import os
 import pickle
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import safetensors.torch
@@ -341,3 +342,17 @@ def test_a_larger_model_is_not_hindered_by_the_caps(tmp_path):
     cfg = PredictorCfg(network=TransformerCfg(width=384, layers=6, heads=12, window=10))
     shapes = expected_tensors(pendulum(), cfg)
     assert sum(torch.Size(info.shape).numel() for info in shapes.values()) > 10_000_000
+
+
+def test_a_model_that_cannot_be_built_is_refused(tmp_path):
+    """Masses of zero, of which mechanics cannot be made, are the checkpoint's fault, in a sentence that names it."""
+    path = tmp_path / "model"
+    shutil.copytree(Path(__file__).parent / "data_v1" / "mechanics", path)
+
+    def no_mass(document):
+        for body in document["bodies"]:
+            body["inertia"]["mass"] = 0
+
+    rewrite(path, SPEC, no_mass)
+    with pytest.raises(CheckpointError, match="model' cannot be loaded: .* moves no mass"):
+        checkpoint.load(path)

@@ -28,7 +28,7 @@ import torch
 from nerd_core import checkpoint
 from nerd_core.checkpoint import CheckpointError
 from support.checkpoints import Files, sound_checkpoints
-from support.damage import MANIFEST, damaged
+from support.damage import MANIFEST, damaged, write_case
 
 TESTS = Path(__file__).parents[1]
 
@@ -58,9 +58,7 @@ def run(folder: Path, count: int, first_seed: int) -> None:
         files, original, mended = damaged(seed, sound)
         path = folder / "case"
         shutil.rmtree(path, ignore_errors=True)
-        for name, content in files.items():
-            (path / name).parent.mkdir(parents=True, exist_ok=True)
-            (path / name).write_bytes(content)
+        write_case(path, files)
         start = time.monotonic()
         try:
             outcome = _load(path)
@@ -103,7 +101,8 @@ def _is_one_of(files: Files, sound: list[Files]) -> bool:
 def fuzz(folder: Path, count: int, first_seed: int) -> dict[str, Any]:
     """Runs the loads in a process of their own and returns what it printed."""
     words = [sys.executable, __file__, str(folder), str(count), str(first_seed)]
-    env = {**os.environ, "PYTHONPATH": str(TESTS), "OMP_NUM_THREADS": "1"}
+    paths = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(words, capture_output=True, text=True, env=env, timeout=60 + 0.5 * count)
     seed = (folder / "seed").read_text() if (folder / "seed").exists() else "none"
     assert done.returncode == 0, f"the process died at seed {seed} with {done.returncode}:\n{done.stderr[-2000:]}"

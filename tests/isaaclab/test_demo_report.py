@@ -41,18 +41,9 @@ from nerd_isaaclab.programs.generate import Generate
 from nerd_isaaclab.programs.transfer import Transfer
 from nerd_isaaclab.robots.registry import all_robots, find_robot
 from support import robots
+from support.demo_results import phase_results
 
 pytestmark = pytest.mark.unit
-
-
-def score(mean: float) -> dict:
-    """The mode of a transfer, with a given return."""
-    return {
-        "scores": {"return": {"unit": "1", "mean": mean, "std": 2.0}, "length": {"unit": "steps", "mean": 9, "std": 0}},
-        "terms": {"alive": {"mean": mean, "std": 1.0}},
-        "commands": {},
-        "ends": {"time_out": 1.0, "cart_out": 0.0},
-    }
 
 
 @pytest.fixture(scope="module")
@@ -67,36 +58,7 @@ def model(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def found() -> dict:
     """Results of the phases of the tiny Cartpole recipe."""
-    recipe = smoke(recipes.DEMO["cartpole"])
-    policy = recipe.policies[0]
-    curves = {"joint_m": [0.01 * (i + 1) for i in range(500)], "joint_rad": [0.02] * 499 + [math.inf]}
-    return {
-        "collect": {"report": {"transitions": 12_800}, "commands": ["nerd generate --task T"], "seconds": 1.0},
-        "train": {"results": {"validation": {"minutes": 3.25}}, "commands": [], "seconds": 2.0},
-        steps.evaluation_name(recipe.evaluations[0]): {
-            "protocol": "passive",
-            "initial": "task",
-            "task": "NeRD-Cartpole",
-            "trajectories": 16,
-            "diverged": 1,
-            "horizons": {
-                "100": {"base_position_m": 0.505, "base_orientation_rad": None, "joint_rad": 0.02},
-                "500": {"base_position_m": 2.5, "base_orientation_rad": None, "joint_rad": math.inf},
-            },
-            "curves": curves,
-            "seconds": 3.0,
-        },
-        steps.policy_name(policy, 0, "neural"): {
-            "curve": {"iteration": [0.0, 1.0], "seconds": [0.0, 6.0], "length": [9.0, 9.0], "return": [1.0, 2.0]},
-            "seconds": 4.0,
-        },
-        steps.transfer_name(policy, 0): {
-            "episodes": 16,
-            "reward_gap": 0.0123,
-            "modes": {"neural": score(101.23), "physx": score(100.0)},
-            "seconds": 5.0,
-        },
-    }
+    return phase_results()
 
 
 @pytest.fixture(scope="module")

@@ -187,3 +187,23 @@ def test_states_that_are_no_numbers_are_replayed_with_a_model(number: float, tmp
     assert replay([str(tmp_path / "dump"), "--checkpoint", "cartpole", "--json", str(tmp_path / "said.json")]) == 0
     said = json.loads((tmp_path / "said.json").read_text())
     assert all(found["other_model"]["outside"] for found in said["environments"])
+
+
+def test_what_a_dump_says_of_itself_is_shown_as_text_and_stands_in_for_nothing(tmp_path, capsys):
+    """Names and facts with escapes, of great length, or under the names of what is found; and bounds of infinity."""
+    bad = "\x1b[2J\u202e"
+    spec = cartpole()
+    joints = tuple(dataclasses.replace(joint, name=joint.name + bad) for joint in spec.joints)
+    bodies = tuple(dataclasses.replace(body, joint=body.joint and body.joint + bad) for body in spec.bodies)
+    controls = tuple(dataclasses.replace(control, joint=control.joint + bad) for control in spec.controls)
+    guard = dataclasses.replace(spec.guard, max_lin_vel=math.inf)
+    spec = dataclasses.replace(spec, name=bad, joints=joints, bodies=bodies, controls=controls, guard=guard)
+    facts = {"checkpoint": bad * 500, "held": [bad] * 500, "step": {bad: bad}, "robot": "x", "environments": "x"}
+    save(tmp_path / "dump", dataclasses.replace(_dump(), spec=spec, facts={**facts, bad: bad}))
+    assert replay([str(tmp_path / "dump")]) == 0
+    shown = capsys.readouterr().out
+    assert all(letter.isprintable() or letter == "\n" for letter in shown) and len(shown) < 20_000
+    assert replay([str(tmp_path / "dump"), "--json", "-"]) == 0
+    numbers = json.loads(capsys.readouterr().out)
+    assert numbers["robot"] == bad and len(numbers["environments"]) == 2
+    assert replay([str(tmp_path / "dump"), "--plot", str(tmp_path / "p.png")]) == 0

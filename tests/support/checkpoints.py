@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -16,8 +17,8 @@ from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.predictor import Predictor
 from nerd_core.robot.spec import Body, ContactSlot, Control, Joint, RobotSpec
 
-Files = dict[str, bytes]
-"""Content of a directory by relative path."""
+Files = dict[str, Any]
+"""Content of a directory by relative path: bytes, or what stands in the place of a file."""
 
 SMALL = TransformerCfg(width=16, layers=2, heads=2, window=4, head_hidden=8)
 """A transformer that is built and run in milliseconds."""

@@ -1,16 +1,19 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Ways to spoil a checkpoint, by accident or on purpose."""
+"""Ways to spoil a folder of files such as a checkpoint, by accident or on purpose."""
 
 from __future__ import annotations
 
 import contextlib
+import enum
 import json
+import os
 import pickle
 import random
 import struct
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from nerd_core.files.safe_files import digest
@@ -21,12 +24,43 @@ WEIGHTS, SPEC, CONFIG, MANIFEST = "model.safetensors", "spec.json", "config.json
 STATE, STATE_TENSORS = "training/state.json", "training/tensors.safetensors"
 
 
-class Damage:
-    """Ways to spoil a checkpoint. Every method changes the files it is given in place."""
+DOCUMENTS = (SPEC, CONFIG, CONFIG, MANIFEST, STATE)
 
-    def __init__(self, rng: random.Random, others: list[Files]):
-        self.rng = rng
-        self.others = others
+
+class NotPlain(enum.Enum):
+    """What may stand in the place of a file."""
+
+    DIRECTORY = "directory"
+    LINK = "link"
+    PIPE = "pipe"
+
+
+class Damage:
+    """Ways to spoil a folder. Every method changes the files it is given in place."""
+
+    def __init__(
+        self,
+        rng: random.Random,
+        others: list[Files],
+        tensors: tuple[str, ...] = (WEIGHTS, STATE_TENSORS),
+        documents: tuple[str, ...] = DOCUMENTS,
+    ):
+        """Keeps what it needs.
+
+        Args:
+            rng: Chooses.
+            others: Sound folders, to take files from.
+            tensors: Names of the files that are safetensors; headers of the first are changed.
+            documents: Names of the files that are JSON.
+        """
+        self.rng, self.others, self.tensors, self.documents = rng, others, tensors, documents
+
+    def spoil(self, files: Files) -> None:
+        """Spoils in one way. What is spoiled too much already cannot be spoiled in every way too."""
+        with contextlib.suppress(
+            KeyError, ValueError, IndexError, struct.error, AttributeError, TypeError, RecursionError
+        ):
+            self.rng.choice(self.all())(files)
 
     def flip_bits(self, files: Files) -> None:
         name, content = self._pick(files)
@@ -36,7 +70,7 @@ class Damage:
         files[name] = bytes(content)
 
     def flip_bits_of_header(self, files: Files) -> None:
-        name = self.rng.choice([name for name in (WEIGHTS, STATE_TENSORS) if name in files])
+        name = self.rng.choice([name for name in self.tensors if name in files])
         content = bytearray(files[name])
         for _ in range(self.rng.choice([1, 2, 8])):
             content[self.rng.randrange(min(len(content), 600))] ^= 1 << self.rng.randrange(8)
@@ -45,6 +79,9 @@ class Damage:
     def cut(self, files: Files) -> None:
         name, content = self._pick(files)
         files[name] = bytes(content[: self.rng.choice([0, 1, 7, 8, 9, self.rng.randrange(len(content) + 1)])])
+
+    def replace_by_what_is_no_file(self, files: Files) -> None:
+        files[self.rng.choice(sorted(files))] = self.rng.choice(list(NotPlain))
 
     def append(self, files: Files) -> None:
         name, content = self._pick(files)
@@ -108,7 +145,7 @@ class Damage:
 
     def lie_about_header_length(self, files: Files) -> None:
         length = self.rng.choice([0, 1, 2**20, 2**31, 2**40, 2**63, 2**64 - 1, self.rng.randrange(2**64)])
-        files[WEIGHTS] = struct.pack("<Q", length) + files[WEIGHTS][8:]
+        files[self.tensors[0]] = struct.pack("<Q", length) + files[self.tensors[0]][8:]
 
     def spoil_numbers(self, files: Files) -> None:
         header, body = self._header(files)
@@ -122,7 +159,7 @@ class Damage:
         self._join(files, header, bytes(spoiled))
 
     def change_json(self, files: Files) -> None:
-        name = self.rng.choice([name for name in (SPEC, CONFIG, CONFIG, MANIFEST, STATE) if name in files])
+        name = self.rng.choice([name for name in self.documents if name in files])
         try:
             document = json.loads(files[name])
         except ValueError:
@@ -136,7 +173,7 @@ class Damage:
         files[name] = json.dumps(document).encode()
 
     def write_hostile_json(self, files: Files) -> None:
-        name = self.rng.choice([name for name in (SPEC, CONFIG, MANIFEST, STATE) if name in files])
+        name = self.rng.choice([name for name in self.documents if name in files])
         text = files[name].decode(errors="replace")
         digits = "9" * self.rng.choice([400, 4000, 5000, 200000])
         depth = self.rng.choice([70, 900, 100000])
@@ -172,7 +209,7 @@ class Damage:
             *(self.flip_bits, self.flip_bits_of_header, self.cut, self.append, self.remove, self.replace),
             *(self.exchange_files, self.take_from_another, self.exchange_tensors, self.change_header),
             *(self.lie_about_header_length, self.spoil_numbers, self.change_json, self.change_json),
-            *(self.write_hostile_json, self.ask_for_the_absurd),
+            *(self.write_hostile_json, self.ask_for_the_absurd, self.replace_by_what_is_no_file),
         ]
 
     def _pick(self, files: Files) -> tuple[str, bytearray]:
@@ -212,13 +249,14 @@ class Damage:
             holder[key] = rng.choice(values)
 
     def _header(self, files: Files) -> tuple[dict[str, Any], bytes]:
-        (length,) = struct.unpack("<Q", files[WEIGHTS][:8])
-        return json.loads(files[WEIGHTS][8 : 8 + length]), files[WEIGHTS][8 + length :]
+        content = files[self.tensors[0]]
+        (length,) = struct.unpack("<Q", content[:8])
+        return json.loads(content[8 : 8 + length]), content[8 + length :]
 
     def _join(self, files: Files, header: dict[str, Any], body: bytes) -> None:
         text = json.dumps(header).encode()
         text += b" " * (-len(text) % 8)
-        files[WEIGHTS] = struct.pack("<Q", len(text)) + text + body
+        files[self.tensors[0]] = struct.pack("<Q", len(text)) + text + body
 
 
 def _places(document: Any) -> Iterator[tuple[Any, Any]]:
@@ -250,6 +288,20 @@ def mend_digests(files: Files) -> None:
         pass
 
 
+def write_case(path: Path, files: Files) -> None:
+    """Writes the files of a folder, and what stands in the place of some."""
+    for name, content in files.items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        if content is NotPlain.DIRECTORY:
+            (path / name).mkdir()
+        elif content is NotPlain.LINK:
+            (path / name).symlink_to("/proc/self/environ")
+        elif content is NotPlain.PIPE:
+            os.mkfifo(path / name)
+        else:
+            (path / name).write_bytes(content)
+
+
 def damaged(seed: int, sound: list[Files]) -> tuple[Files, Files, bool]:
     """A spoiled checkpoint, the sound one that it was made from, and whether its digests were mended."""
     rng = random.Random(seed)
@@ -257,11 +309,7 @@ def damaged(seed: int, sound: list[Files]) -> tuple[Files, Files, bool]:
     files = dict(original)
     damage = Damage(rng, sound)
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
-        # What is spoiled too much already cannot be spoiled in this way too.
-        with contextlib.suppress(
-            KeyError, ValueError, IndexError, struct.error, AttributeError, TypeError, RecursionError
-        ):
-            rng.choice(damage.all())(files)
+        damage.spoil(files)
     mended = rng.random() < 0.75
     if mended:
         mend_digests(files)

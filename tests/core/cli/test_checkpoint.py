@@ -4,6 +4,8 @@
 """``nerd checkpoint`` shows, compares, verifies and exports."""
 
 import json
+import os
+import time
 from dataclasses import replace
 
 import pytest
@@ -11,8 +13,10 @@ import torch
 
 from nerd_core import checkpoint
 from nerd_core.cli import main
+from nerd_core.network.architectures.mlp import MlpCfg
 from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.predictor import Predictor
+from nerd_core.robot.spec import Body, Joint
 from support.checkpoints import SMALL, crawler
 
 
@@ -56,6 +60,72 @@ def test_info_cannot_be_used_to_steer_the_terminal(tmp_path, capsys):
     assert main(["checkpoint", "info", str(path)]) == 0
     out = capsys.readouterr().out
     assert "\x1b" not in out and "[/bold] [link=x]" in out
+
+
+def test_no_command_can_be_used_to_steer_the_terminal(tmp_path, capsys, monkeypatch):
+    """Names of robot, joints, facts and settings come out escaped in every command, and in the message of an error."""
+    monkeypatch.delenv("NERD_DEBUG", raising=False)
+    bad = "\x1b[2J\u202e"
+    shin = replace(crawler().bodies[1], joint=f"j{bad}")
+    spec = replace(
+        crawler(),
+        name=f"r{bad}",
+        joints=(replace(crawler().joints[0], name=f"j{bad}"),),
+        bodies=(crawler().bodies[0], shin),
+        controls=(replace(crawler().controls[0], joint=f"j{bad}"),),
+    )
+    facts = {f"fact{bad}": {f"deep{bad}": [f"value{bad}"]}, "command": bad}
+    predictor = Predictor(spec, PredictorCfg(network=SMALL))
+    path = checkpoint.save(tmp_path / "m", predictor, provenance=facts, training=facts, results=facts)
+    other = checkpoint.save(tmp_path / "n", Predictor(crawler(), PredictorCfg(network=SMALL)))
+    for words in (["info", path], ["verify", path], ["diff", path, other], ["diff", other, path], ["info", f"no{bad}"]):
+        assert main(["checkpoint", *map(str, words)]) in (0, 1, 2)
+        captured = capsys.readouterr()
+        assert captured.out + captured.err
+        assert all(letter.isprintable() or letter == "\n" for letter in captured.out + captured.err)
+
+
+def test_info_and_diff_of_a_hundred_thousand_facts_are_short_and_fast(saved, tmp_path, capsys):
+    """A file may hold any number of facts: the first ones are shown in a few seconds, and how many there are more."""
+    facts = {f"fact {i}": i for i in range(100_000)}
+    path = checkpoint.save(tmp_path / "m", Predictor(crawler(), PredictorCfg(network=SMALL)), provenance=facts)
+    start = time.process_time()
+    assert main(["checkpoint", "info", str(path)]) == 0
+    assert main(["checkpoint", "diff", str(path), str(saved)]) == 1
+    out = capsys.readouterr().out
+    assert "more" in out and out.count("\n") < 2000
+    assert time.process_time() - start < 5.0
+
+
+def test_info_of_a_robot_with_a_thousand_joints_is_fast(tmp_path, capsys):
+    """What is made of a robot to check its tensors is made for all bodies at once: seconds, not a minute."""
+    joints = tuple(Joint(f"j{i}", "revolute", (0.0, 1.0, 0.0)) for i in range(1000))
+    bodies = [Body("b"), *(Body(f"b{i}", parent=f"b{i - 1}" if i else "b", joint=f"j{i}") for i in range(1000))]
+    spec = replace(crawler(), joints=joints, bodies=tuple(bodies), slots=(), controls=())
+    path = checkpoint.save(tmp_path / "m", Predictor(spec, PredictorCfg(network=MlpCfg(hidden=(8,)))))
+    start = time.process_time()
+    assert main(["checkpoint", "info", str(path)]) == 0
+    assert time.process_time() - start < 5.0 and "1000" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["spec.json", "config.json", "manifest.json", "model.safetensors"])
+@pytest.mark.parametrize("kind", ["directory", "link", "pipe"])
+def test_verify_names_what_is_no_plain_file(name, kind, saved, tmp_path, capsys):
+    """A directory, a link or a pipe in place of a file is one line, and the other checkpoints are still looked at."""
+    whole = checkpoint.save(tmp_path / "second", Predictor(crawler(), PredictorCfg(network=SMALL)))
+    content = (saved / name).read_bytes()
+    (saved / name).unlink()
+    if kind == "directory":
+        (saved / name).mkdir()
+    elif kind == "link":
+        (tmp_path / "elsewhere").write_bytes(content)
+        (saved / name).symlink_to(tmp_path / "elsewhere")
+    else:
+        os.mkfifo(saved / name)
+    assert main(["checkpoint", "verify", str(saved), str(whole)]) == 1
+    captured = capsys.readouterr()
+    assert captured.err.startswith("damaged") and name in captured.err and captured.err.count("\n") == 1
+    assert captured.out.count("sound") == 1
 
 
 def test_diff_names_every_difference_and_sets_the_exit_code(saved, tmp_path, capsys):

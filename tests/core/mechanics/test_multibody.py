@@ -14,7 +14,7 @@ import torch
 from nerd_core.mechanics.multibody import Multibody
 from nerd_core.robot.frames import quat_from_rotvec, quat_mul, quat_rotate_inverse
 from nerd_core.robot.kinematics import ForwardKinematics
-from nerd_core.robot.spec import RobotSpec
+from nerd_core.robot.spec import Inertia, RobotSpec
 from support.robots import ant, cartpole, random_tree, with_inertias
 
 TREES = [
@@ -148,3 +148,13 @@ def test_a_robot_that_is_nowhere_does_not_stop_the_others(number: float):
     found = inverse(joint_pos)
     assert torch.equal(found[[0, 2]], inverse(joint_pos[[0, 2]]))
     assert not found[1].isfinite().all()
+
+
+@pytest.mark.parametrize("inertia", [Inertia(0.0), Inertia(1e-300)])
+def test_robots_without_masses_are_refused(inertia):
+    """Where a motion moves no mass the mass matrix has no inverse: a sentence says so when the tables are made."""
+    spec = with_inertias(ant())
+    bodies = tuple(replace(body, inertia=inertia) for body in spec.bodies)
+    joints = tuple(replace(joint, armature=0.0) for joint in spec.joints)
+    with pytest.raises(ValueError, match="moves no mass"):
+        Multibody(replace(spec, bodies=bodies, joints=joints))

@@ -238,3 +238,49 @@ def test_impossible_inertias_are_refused(inertia: Inertia):
     spec = ant()
     with pytest.raises(SpecError, match="body 'torso'"):
         dataclasses.replace(spec, bodies=(dataclasses.replace(spec.bodies[0], inertia=inertia), *spec.bodies[1:]))
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (("bodies", 0, "inertia", "mass"), 1e300, "1e.300 as mass of body"),
+        (("bodies", 0, "inertia", "mass"), "inf", "inf as mass of body"),
+        (("bodies", 0, "inertia", "mass"), -1, "-1.0 as mass of body"),
+        (("bodies", 0, "inertia", "moments"), [1e300, 1, 1], "as moment of inertia of body"),
+        (("bodies", 0, "inertia", "products"), [9.0, 0, 0], "its inertia would be negative"),
+        (("bodies", 0, "inertia", "centre"), [1e300, 0, 0], "as centre of mass of body"),
+        (("joints", 0, "armature"), -1, "-1.0 as armature of joint"),
+        (("joints", 0, "damping"), "inf", "inf as damping of joint"),
+        (("joints", 0, "friction"), -1, "-1.0 as friction of joint"),
+        (("joints", 0, "effort_limit"), -1, "-1.0 as effort_limit of joint"),
+        (("joints", 0, "name"), "x" * 5000, "of 5000 characters, expected at most 200"),
+        (("bodies", 1, "parent"), "x" * 5000, "of 5000 characters, expected at most 200"),
+        (("guard", "max_lin_vel"), -1, "-1.0 as max_lin_vel of guard"),
+        (("physics_dt",), 1e300, "got physics_dt 1e.300"),
+        (("decimation",), 10**9, "at most 1000000"),
+        (("decimation",), int("9" * 4000), "decimation' is a number of about 4000 digits"),
+        (("decimation",), int("9" * 60), "got decimation 9999"),
+        (("gravity",), [1e300, 0, 0], "as gravity"),
+        (("schema",), "x" * 5000, "has schema 'xxx"),
+        (("x" * 5000,), 1, "unknown keys"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_absurd_files_get_a_short_refusal(place, value, message):
+    """Numbers that no robot has, and long texts in any place, are named in a message that does not repeat them."""
+    plain = json.loads(with_inertias(ant()).to_json())
+    holder: Any = plain
+    for key in place[:-1]:
+        holder = holder[key]
+    holder[place[-1]] = value
+    with pytest.raises(SpecError, match=message) as refused:
+        RobotSpec.from_json(json.dumps(plain))
+    assert len(str(refused.value)) < 800
+
+
+def test_the_sizes_of_a_file_are_bounded():
+    """A file with thousands of bodies is refused: what is made of a robot grows faster than the file."""
+    plain = json.loads(ant().to_json())
+    plain["bodies"] += [{"name": f"b{i}", "parent": plain["bodies"][0]["name"]} for i in range(3000)]
+    with pytest.raises(SpecError, match="got 30.. bodies, expected at most 1024"):
+        RobotSpec.from_json(json.dumps(plain))

@@ -87,7 +87,7 @@ def _made_by(results: Mapping[str, Any]) -> list[str]:
     commands = list(results["commands"])
     if not results["trainings"]:
         earlier = results["model"]["made_by"].get("command")
-        commands = (results["made_with"] or ([earlier] if earlier else [])) + commands
+        commands = (results["made_with"] or ([str(earlier)] if earlier else [])) + commands
     return commands
 
 

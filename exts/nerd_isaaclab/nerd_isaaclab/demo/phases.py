@@ -20,12 +20,24 @@ from typing import Any
 from rich.console import Console
 
 from nerd_core.files.atomic import write_text
+from nerd_core.files.messages import first_line
+from nerd_core.files.safe_files import UnsafeFile, read_bytes
 
 RESULT = "result.json"
 """File in a phase's folder that is written last: the phase is done when it is there."""
 
 KEY = "key"
 """File in a phase's folder that says which settings its content belongs to."""
+
+
+MAX_KEY_BYTES = 4096
+"""Largest file with a key or a time [bytes]."""
+
+MAX_RESULT_BYTES = 256 * 2**20
+"""Largest result of a phase [bytes]."""
+
+MAX_SECONDS = 1.0e9
+"""Longest time of a phase [s]."""
 
 
 class PhaseError(ValueError):
@@ -99,12 +111,33 @@ def read_result(folder: Path, key: str) -> dict[str, Any] | None:
         folder: Folder of the phase.
         key: Key of its settings.
     """
-    try:
-        if (folder / KEY).read_text(encoding="utf-8") != key:
-            return None
-        return json.loads((folder / RESULT).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    if _read(folder / KEY, MAX_KEY_BYTES) != key.encode():
         return None
+    try:
+        found = json.loads(_read(folder / RESULT, MAX_RESULT_BYTES))
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) and _is_time(found.get("seconds")) else None
+
+
+@contextlib.contextmanager
+def explained_results(out: Path) -> Iterator[None]:
+    """While this is open, results of phases that are not what phases write become an error that says what to do.
+
+    They are files in the folder of a run, which may have come from elsewhere.
+
+    Args:
+        out: Folder of the run.
+    """
+    try:
+        yield
+    except (LookupError, TypeError, AttributeError, ArithmeticError, ValueError) as error:
+        if isinstance(error, PhaseError):
+            raise
+        said = f"{type(error).__name__}: {first_line(error)[:200]}"
+        raise PhaseError(
+            f"the results in '{out}' are not what the phases write ({said}): --fresh makes them again"
+        ) from error
 
 
 @contextlib.contextmanager
@@ -142,19 +175,29 @@ def remove_phases(phases: Sequence[Phase], out: Path) -> None:
 
 def _prepare(folder: Path, key: str) -> float:
     """Makes the folder of a phase, without what other settings have left in it. Returns the time spent there [s]."""
-    try:
-        same = (folder / KEY).read_text(encoding="utf-8") == key
-    except OSError:
-        same = False
-    if not same:
+    if _read(folder / KEY, MAX_KEY_BYTES) != key.encode():
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         write_text(folder / KEY, key)
         return 0.0
     try:
-        return float(json.loads((folder / "seconds.json").read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
+        before = json.loads(_read(folder / "seconds.json", MAX_KEY_BYTES))
+    except (ValueError, RecursionError):
         return 0.0
+    return float(before) if _is_time(before) else 0.0
+
+
+def _read(path: Path, limit: int) -> bytes:
+    """Content of a plain file of at most ``limit`` bytes; nothing if it is missing, larger or no plain file."""
+    try:
+        return read_bytes(path, limit)
+    except UnsafeFile:
+        return b""
+
+
+def _is_time(value: Any) -> bool:
+    """Whether a plain value is a time [s] that a phase may have taken."""
+    return type(value) in (int, float) and 0.0 <= value < MAX_SECONDS
 
 
 def _key(phase: Phase, needed: list[str]) -> str:

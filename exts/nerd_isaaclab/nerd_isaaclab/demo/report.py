@@ -26,6 +26,9 @@ QUANTITIES = {
 }
 """Names of the errors, in the order of their colours. On a fixed base the position is that of the sliding joint."""
 
+AS_CODE = ("robot specification", "the model was made by")
+"""Facts of the last section that are set like code."""
+
 
 def write_report(results: Mapping[str, Any], clips: Mapping[str, Any], out: Path) -> tuple[Path, Path]:
     """Writes the page and the numbers.
@@ -111,7 +114,7 @@ def _head(results: Mapping[str, Any]) -> str:
         seen = sum(item["report"]["transitions"] for item in results["collections"])
         what += f", trained on {seen:,} steps of PhysX,"
     policies = ", and what return a policy that was trained in it alone reaches in PhysX" if results["policies"] else ""
-    shown = "".join(f'<div class="tile"><b>{value}</b><span>{escape(text)}</span></div>' for value, text in tiles)
+    shown = "".join(f'<div class="tile"><b>{escape(said)}</b><span>{escape(text)}</span></div>' for said, text in tiles)
     return f"""<header><p class="eyebrow">Neural robot dynamics in Isaac Lab</p>
 <h1>{escape(results["title"])} <small>learned dynamics against PhysX</small></h1>
 <p class="lede">{what} moves the robot in place of PhysX. This page shows how far its motion is from that of PhysX when
@@ -171,12 +174,14 @@ def _errors(evaluation: Mapping[str, Any], results: Mapping[str, Any]) -> str:
     what = {"passive": "Passive motion", "driven": "Driven by random efforts"}[evaluation["protocol"]]
     start = {"task": "the task's resets", "wide": "wide ranges"}[evaluation["initial"]]
     lost = (
-        f" {evaluation['diverged']} roll-outs of the model left the finite numbers." if evaluation["diverged"] else ""
+        f" {_text(evaluation['diverged'])} roll-outs of the model left the finite numbers."
+        if evaluation["diverged"]
+        else ""
     )
     return f"""<section><h2>{what}, open loop</h2>
-<p>{evaluation["trajectories"]} new roll-outs of PhysX from {start}. The model gets the first state and the controls,
-nothing else. Errors are means over all steps up to the horizon and over all trajectories, as the paper defines
-them.{lost}</p>
+<p>{_text(evaluation["trajectories"])} new roll-outs of PhysX from {start}. The model gets the first state and the
+controls, nothing else. Errors are means over all steps up to the horizon and over all trajectories, as the paper
+defines them.{lost}</p>
 <div class="split"><div>{drawn}</div><div>{_table(head, rows)}</div></div></section>"""
 
 
@@ -213,9 +218,9 @@ def _policy(policy: Mapping[str, Any]) -> str:
         rows.append(["the paper", f"{said['neural']:.1f}", f"{said['physics']:.1f}", _percent(said["gap"])])
     episodes = policy["transfers"][0]["episodes"] if policy["transfers"] else 0
     return f"""<section><h2>Policy trained in the model: {escape(policy["task"])}</h2>
-<p>RSL-RL trains with {policy["num_envs"]} environments in which the model replaces PhysX. Then the policy's mean action
-is scored in {episodes} episodes in each mode, from the same first states. A return is the sum of the rewards of an
-episode.</p>
+<p>RSL-RL trains with {_text(policy["num_envs"])} environments in which the model replaces PhysX. Then the policy's
+mean action is scored in {_text(episodes)} episodes in each mode, from the same first states. A return is the sum of the
+rewards of an episode.</p>
 <div class="split">{charts}</div>
 {_table(["", "return in the model", "return in PhysX", "gap"], rows)}
 {"".join(_breakdown(each) for each in policy["transfers"])}</section>"""
@@ -238,7 +243,7 @@ def _breakdown(transfer: Mapping[str, Any]) -> str:
                 [f"ended by {name.replace('_', ' ')}", f"{100 * neural['ends'][name]:.1f} %", f"{100 * share:.1f} %"]
             )
     table = _table(["mean ± std over episodes", "in the model", "in PhysX"], rows)
-    return f"<details><summary>Term by term, seed {transfer['seed']}</summary>{table}</details>"
+    return f"<details><summary>Term by term, seed {_text(transfer['seed'])}</summary>{table}</details>"
 
 
 def _step_cost(cost: Mapping[str, Any] | None) -> str:
@@ -260,7 +265,8 @@ def _step_cost(cost: Mapping[str, Any] | None) -> str:
     head = ["robot", "PhysX", "neural", "neural / PhysX", "model"]
     load = f"load of the machine before it: {cost['load_before']:.1f}" if "load_before" in cost else "load not noted"
     return f"""<section><h2>Cost of a step</h2>
-<p>{cost["num_envs"]} environments, one environment step with all managers, measured in both modes in turn; {load}.</p>
+<p>{_text(cost["num_envs"])} environments, one environment step with all managers, measured in both modes in turn;
+{load}.</p>
 {_table(head, rows)}{parts}</section>"""
 
 
@@ -272,17 +278,15 @@ def _origin(results: Mapping[str, Any]) -> str:
         ["machine", f"{host['cpu']}, {host['cores']} cores, {host['gpu'] or 'no GPU'}, {host['system']}"],
         ["versions", ", ".join(f"{name} {version}" for name, version in origin["versions"].items() if version)],
         ["seeds", ", ".join(f"{name}: {seed}" for name, seed in origin["seeds"].items()) or "none"],
-        ["robot specification", f"<code>{results['model']['spec']}</code>"],
+        ["robot specification", results["model"]["spec"]],
         ["finished", origin["finished"]],
         ["time by phase", ", ".join(f"{name} {seconds:.0f} s" for name, seconds in results["seconds"].items())],
     ]
     made = results["model"]["made_by"].get("command")
     if made and not results["trainings"]:
-        rows.insert(0, ["the model was made by", f"<code>{escape(made)}</code>"])
-    body = "".join(
-        f"<tr><th>{escape(name)}</th><td>{value if '<code>' in value else escape(value)}</td></tr>"
-        for name, value in rows
-    )
+        rows.insert(0, ["the model was made by", str(made)])
+    cells = [(name, f"<code>{escape(said)}</code>" if name in AS_CODE else escape(said)) for name, said in rows]
+    body = "".join(f"<tr><th>{escape(name)}</th><td>{cell}</td></tr>" for name, cell in cells)
     commands = escape("\n".join(results["commands"]))
     return f"""<section><h2>How it was made</h2>
 <p>Every number on this page is in <code>report.json</code> beside it.</p>
@@ -295,6 +299,11 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         f"<tr><th>{escape(row[0])}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in row[1:])}</tr>" for row in rows
     )
     return f'<div class="scroll"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _text(value: Any) -> str:
+    """A plain value as text of the page: what stands in a file is never taken for HTML."""
+    return escape(str(value))
 
 
 def _running_mean(values: Sequence[float]) -> list[float]:

@@ -6,19 +6,26 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from nerd_core.files.messages import shortened
 from nerd_core.files.provenance import describe_run
+from nerd_core.files.safe_files import MAX_JSON_BYTES, UnsafeFile, parse_json, read_bytes
 from nerd_core.files.serialization import to_plain
 
 from ..robots.record import PublishedFigures
-from ..robots.registry import robot_of_spec
+from ..robots.registry import all_robots, robot_of_spec
 from .phases import PhaseError
 from .recipe import PolicyTraining, Recipe
 from .steps import collection_name, evaluation_name, policy_name, training_name, transfer_name
+
+MAX_PARTS = 100
+"""Most parts of a step whose times are shown."""
+
+MAX_COST = 1.0e9
+"""Largest time of a step [ms]."""
 
 SCHEMA = "nerd.report/2"
 """Name and version of the JSON form."""
@@ -92,12 +99,39 @@ def read_step_cost(path: Path) -> dict[str, Any]:
         PhaseError: The file cannot be read, or holds something else.
     """
     try:
-        plain = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        plain = parse_json(read_bytes(path, MAX_JSON_BYTES), path.name)
+    except UnsafeFile as error:
         raise PhaseError(f"the step costs '{path}' cannot be read: {error}") from None
-    if not isinstance(plain, dict) or "num_envs" not in plain:
-        raise PhaseError(f"'{path}' holds no step costs: expected what 'benchmarks/step_cost.py --json FILE' writes")
+    wrong = _wrong_step_cost(plain)
+    if wrong is not None:
+        raise PhaseError(
+            f"'{path}' holds no step costs ({wrong}): expected what 'benchmarks/step_cost.py --json FILE' writes"
+        )
     return plain
+
+
+def _wrong_step_cost(plain: Any) -> str | None:
+    """What of the step costs that the report shows is not what it should be; None if all is well."""
+    if not isinstance(plain, dict) or "num_envs" not in plain:
+        return "no 'num_envs'"
+    if type(plain["num_envs"]) is not int or not 0 < plain["num_envs"] < 2**31:
+        return f"got num_envs={shortened(plain['num_envs'])}"
+    numbers = {"load_before": plain.get("load_before", 0.0)}
+    for robot in (record.name for record in all_robots()):
+        times, parts = plain.get(f"{robot}_ms"), plain.get(f"{robot}_parts_ms", {})
+        if times is None:
+            continue
+        if not isinstance(times, dict) or not isinstance(parts, dict) or len(parts) > MAX_PARTS:
+            return f"got {shortened(times)} and {shortened(parts)} as the times of {robot}"
+        numbers |= {f"{robot}_ms.{mode}": times.get(mode) for mode in ("physx", "neural")}
+        numbers |= {f"{robot}_{plain['num_envs']}": plain.get(f"{robot}_{plain['num_envs']}", 0.0)}
+        numbers |= {f"{robot}_parts_ms.{name}": value for name, value in parts.items()}
+        if not isinstance(plain.get(f"{robot}_model", ""), str):
+            return f"got {robot}_model={shortened(plain[f'{robot}_model'])}"
+    for name, value in numbers.items():
+        if type(value) not in (int, float) or not abs(value) < MAX_COST:
+            return f"got {name[:80]}={shortened(value)}"
+    return None
 
 
 def _policy(policy: PolicyTraining, found: Mapping[str, Any], control_dt: float, published: Any) -> dict[str, Any]:

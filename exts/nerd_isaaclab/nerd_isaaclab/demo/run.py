@@ -14,7 +14,7 @@ from rich.console import Console
 
 from . import plan, results
 from .commands import Commands
-from .phases import lock_folder, remove_phases, run_phases
+from .phases import explained_results, lock_folder, remove_phases, run_phases
 from .recipe import Recipe
 from .report import write_report
 
@@ -67,7 +67,8 @@ def run(
             console.print("\nstopped; what is finished is kept: run the same command again to go on")
             raise
         where = plan.model_of(phases)
-        numbers = results.gather(recipe, found, where, [command], step_cost, made_with)
-        page, plain = write_report(numbers, found["motion"], out)
+        with explained_results(out):
+            numbers = results.gather(recipe, found, where, [command], step_cost, made_with)
+            page, plain = write_report(numbers, found["motion"], out)
     console.print(f"\n[bold]report: {page}[/bold]\nnumbers: {plain}")
     return RunResult(numbers, where, page)

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from nerd_core.files.atomic import replace_directory
+from nerd_core.files.messages import shortened
 from nerd_core.files.safe_files import UnsafeFile, json_bytes, parse_json, read_bytes
 from nerd_core.files.safe_tensors import parse_tensors, tensor_bytes
 from nerd_core.robot.guard import StateGuard
@@ -27,11 +28,11 @@ SCHEMA = "nerd-guard-dump-1"
 
 SPEC, FACTS, STEPS = "spec.json", "dump.json", "steps.safetensors"
 
-MAX_SPEC_BYTES = 2**20
-"""Largest ``spec.json`` that is read [bytes]."""
+MAX_FACTS_BYTES = 2**20
+"""Largest ``dump.json`` that is read [bytes]."""
 
-MAX_STEPS_BYTES = 256 * 2**20
-"""Largest ``steps.safetensors`` that is read [bytes]."""
+MAX_STEPS_BYTES = 16 * 2**20
+"""Largest ``steps.safetensors`` that is read [bytes]. Shown as text, a number takes twenty times its size."""
 
 
 @dataclass(frozen=True)
@@ -134,12 +135,10 @@ def load(path: Path) -> GuardDump:
     """
     if not path.is_dir():
         raise UnsafeFile(f"got '{path}', expected the directory of a dump, as written below env.nerd.dump_dir")
-    facts = parse_json(read_bytes(path / FACTS, MAX_SPEC_BYTES), FACTS)
+    facts = parse_json(read_bytes(path / FACTS, MAX_FACTS_BYTES), FACTS)
     if not isinstance(facts, dict) or facts.pop("schema", None) != SCHEMA:
         raise UnsafeFile(f"'{path / FACTS}' is not of the format '{SCHEMA}', which this version reads")
-    content = read_bytes(path / SPEC, MAX_SPEC_BYTES)
-    parse_json(content, SPEC)
-    spec = RobotSpec.from_json(content.decode())
+    spec = RobotSpec.load(path / SPEC)
     tensors = parse_tensors(read_bytes(path / STEPS, MAX_STEPS_BYTES), STEPS)
     _check(spec, tensors)
     return GuardDump(spec=spec, facts=facts, **tensors)
@@ -149,7 +148,7 @@ def _check(spec: RobotSpec, tensors: dict[str, torch.Tensor]) -> None:
     """Refuses tensors that do not fit each other or the robot."""
     needed = {"env_ids", "length", "state", "control", "refused"}
     if not needed <= set(tensors) <= needed | {"plane"}:
-        raise UnsafeFile(f"'{STEPS}': got the tensors {sorted(tensors)[:8]}, expected {sorted(needed)}")
+        raise UnsafeFile(f"'{STEPS}': got the tensors {shortened(sorted(tensors), 200)}, expected {sorted(needed)}")
     state = tensors["state"]
     if state.ndim != 3 or 0 in state.shape:
         raise UnsafeFile(f"'{STEPS}': got states of shape {list(state.shape)}, expected environments, steps, numbers")

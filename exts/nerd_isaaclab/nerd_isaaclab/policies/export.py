@@ -12,6 +12,7 @@ from pathlib import Path
 from ..launch.host import host_facts
 from .load import POLICY_FILE
 from .policy import Policy
+from .rsl_rl_file import PolicyError
 from .runs import last_checkpoint, load_agent, load_curve, load_task
 
 
@@ -40,9 +41,9 @@ def export_run(
     facts = {
         "task": task,
         "command": command or f"nerd rl train --task {task}",
-        "iterations": int(source.stem.rpartition("_")[2]) + 1,
+        "iterations": _iteration(source) + 1,
         "training_seconds": curve["seconds"][-1],
-        "seed": agent.get("seed"),
+        "seed": agent.get("seed") if isinstance(agent.get("seed"), int) else None,
         **host_facts(),
     }
     out.mkdir(parents=True, exist_ok=True)
@@ -51,6 +52,14 @@ def export_run(
     _write_csv(curve, out / "curve.csv")
     _draw(curve, str(task), out / "curve.svg")
     return sorted(out.iterdir())
+
+
+def _iteration(checkpoint: Path) -> int:
+    """The iteration that the name of a checkpoint tells."""
+    number = checkpoint.stem.rpartition("_")[2]
+    if not (number.isascii() and number.isdigit() and len(number) < 12):
+        raise PolicyError(f"got the checkpoint '{checkpoint}', expected a file model_<iteration>.pt")
+    return int(number)
 
 
 def _write_csv(curve: dict[str, list[float]], path: Path) -> None:

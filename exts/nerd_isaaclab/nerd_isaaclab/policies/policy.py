@@ -11,16 +11,24 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
 
-import safetensors
 import safetensors.torch
 import torch
 from torch import nn
 
 from nerd_core.files.atomic import write_bytes
+from nerd_core.files.messages import shortened
+from nerd_core.files.safe_files import UnsafeFile, parse_json, read_bytes
+from nerd_core.files.safe_tensors import parse_notes, parse_tensors
+
+from .rsl_rl_file import PolicyError, read_actor
+
+MAX_POLICY_BYTES = 2**30
+"""Largest policy file that is read [bytes]."""
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "elu": nn.ELU, "relu": nn.ReLU}
 """Activations a policy file may name."""
@@ -49,17 +57,16 @@ class Policy(nn.Module):
         layers: list[tuple[torch.Tensor, torch.Tensor]],
         mean: torch.Tensor,
         scale: torch.Tensor,
-        activation: str,
+        activation: str | None,
         clip: float | None = None,
         facts: dict[str, Any] | None = None,
     ):
         super().__init__()
-        if activation not in ACTIVATIONS:
-            raise ValueError(f"got the activation '{activation}', expected one of {', '.join(ACTIVATIONS)}")
-        if mean.shape != scale.shape or mean.shape[0] != layers[0][0].shape[1]:
-            raise ValueError(
-                f"the first layer takes {layers[0][0].shape[1]} observations, got statistics of {mean.shape[0]}"
-            )
+        if not isinstance(activation, str) or activation not in ACTIVATIONS:
+            raise PolicyError(f"got the activation {shortened(activation)}, expected one of {', '.join(ACTIVATIONS)}")
+        if clip is not None and (type(clip) not in (int, float) or not 0.0 < clip < math.inf):
+            raise PolicyError(f"got {shortened(clip)} as the bound of the actions, expected a positive number or none")
+        _check_numbers(layers, mean, scale)
         self.activation = activation
         self.clip = clip
         self.facts = dict(facts or {})
@@ -110,20 +117,29 @@ class Policy(nn.Module):
 
     @classmethod
     def load(cls, path: str | Path) -> Policy:
-        """Read a policy written by :meth:`save`."""
-        if not Path(path).is_file():
+        """Read a policy written by :meth:`save`.
+
+        Raises:
+            FileNotFoundError: There is no such file.
+            PolicyError: It is damaged, or no policy.
+        """
+        path = Path(path)
+        if not path.is_file():
             raise FileNotFoundError(f"there is no policy file {path}: 'nerd rl export' makes one from a run")
         try:
-            with safetensors.safe_open(str(path), framework="pt") as file:
-                header = (file.metadata() or {}).get("nerd_policy")
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (not a dict)
-        except safetensors.SafetensorError as error:
-            raise ValueError(f"{path} is not a policy, or damaged: {error}") from None
-        if header is None:
-            raise ValueError(f"{path} is not a policy: its header has no entry 'nerd_policy'")
-        known = json.loads(header)
-        layers = _layers(tensors, "network")
-        return cls(layers, tensors["mean"], tensors["scale"], known["activation"], known["clip"], known["facts"])
+            content = read_bytes(path, MAX_POLICY_BYTES)
+            tensors, header = parse_tensors(content, path.name), parse_notes(content, path.name).get("nerd_policy")
+            if header is None:
+                raise PolicyError("it is not a policy: its header has no entry 'nerd_policy'")
+            known = parse_json(header.encode(errors="surrogatepass"), "nerd_policy")
+            if not isinstance(known, dict) or not {"activation", "clip", "facts"} <= set(known):
+                raise PolicyError("it is not a policy: expected activation, clip and facts in its header")
+            if not isinstance(known["facts"], dict) or not {"mean", "scale"} <= set(tensors):
+                raise PolicyError("it is not a policy: expected an object of facts, and tensors 'mean' and 'scale'")
+            layers = _layers(tensors, "network")
+            return cls(layers, tensors["mean"], tensors["scale"], known["activation"], known["clip"], known["facts"])
+        except (UnsafeFile, PolicyError) as error:
+            raise PolicyError(f"the policy '{path}' cannot be loaded: {error}") from None
 
     @classmethod
     def from_rsl_rl(cls, checkpoint: str | Path, agent: dict[str, Any], facts: dict[str, Any] | None = None) -> Policy:
@@ -134,19 +150,60 @@ class Policy(nn.Module):
             agent: The agent's configuration, as the run keeps it in ``params/agent.yaml``.
             facts: What made the policy.
         """
-        actor = torch.load(checkpoint, weights_only=True, map_location="cpu")["actor_state_dict"]
-        layers = _layers(actor, "mlp")
-        if not layers:
-            raise ValueError(f"the actor of {checkpoint} is not a multi-layer perceptron: it holds {', '.join(actor)}")
-        mean = actor.get("obs_normalizer._mean", torch.zeros(1, layers[0][0].shape[1]))[0]
-        scale = torch.ones_like(mean)
-        if "obs_normalizer._std" in actor:
-            scale = actor["obs_normalizer._std"][0] + _NORMALISER_FLOOR
-        return cls(layers, mean, scale, agent["actor"]["activation"], agent.get("clip_actions"), facts)
+        actor = read_actor(Path(checkpoint))
+        try:
+            layers = _layers(actor, "mlp")
+            if not layers or layers[0][0].ndim != 2:
+                raise PolicyError(f"it is not a multi-layer perceptron: it holds {', '.join(actor)[:200]}")
+            observations = layers[0][0].shape[1]
+            mean = _statistic(actor.get("obs_normalizer._mean", torch.zeros(1, observations)))
+            scale = torch.ones_like(mean)
+            if "obs_normalizer._std" in actor:
+                scale = _statistic(actor["obs_normalizer._std"]) + _NORMALISER_FLOOR
+            settings = agent.get("actor")
+            activation = settings.get("activation") if isinstance(settings, dict) else None
+            return cls(layers, mean, scale, activation, agent.get("clip_actions"), facts)
+        except PolicyError as error:
+            raise PolicyError(f"the actor of '{checkpoint}' cannot be taken: {error}") from None
 
 
 def _layers(tensors: dict[str, torch.Tensor], prefix: str) -> list[tuple[torch.Tensor, torch.Tensor]]:
     """Weights and biases of the linear layers under a prefix, in their order."""
-    found = (re.fullmatch(rf"{prefix}\.(\d+)\.weight", name) for name in tensors)
-    numbers = sorted(int(match.group(1)) for match in found if match)
-    return [(tensors[f"{prefix}.{i}.weight"], tensors[f"{prefix}.{i}.bias"]) for i in numbers]
+    numbers: dict[str, set[int]] = {"weight": set(), "bias": set()}
+    for name in tensors:
+        if match := re.fullmatch(rf"{prefix}\.(0|[1-9][0-9]{{0,3}})\.(weight|bias)", name):
+            numbers[match[2]].add(int(match[1]))
+    lonely = sorted(numbers["weight"] ^ numbers["bias"])
+    if lonely:
+        raise PolicyError(f"the layers {lonely[:8]} have weights or biases alone, expected both")
+    return [(tensors[f"{prefix}.{i}.weight"], tensors[f"{prefix}.{i}.bias"]) for i in sorted(numbers["weight"])]
+
+
+def _statistic(rows: torch.Tensor) -> torch.Tensor:
+    """A statistic of the observations as RSL-RL keeps it, shape (1, O)."""
+    if rows.ndim != 2 or len(rows) != 1:
+        raise PolicyError(f"got statistics of shape {list(rows.shape)}, expected one row")
+    return rows[0]
+
+
+def _check_numbers(layers: list[tuple[torch.Tensor, torch.Tensor]], mean: torch.Tensor, scale: torch.Tensor) -> None:
+    """Raises PolicyError unless the layers fit each other and the statistics, and all numbers are finite."""
+    if not layers:
+        raise PolicyError("got no layers, expected at least one")
+    if mean.ndim != 1 or mean.shape != scale.shape:
+        raise PolicyError(
+            f"got statistics of shapes {list(mean.shape)} and {list(scale.shape)}, expected one number an observation"
+        )
+    width = len(mean)
+    for number, (weight, bias) in enumerate(layers):
+        if weight.ndim != 2 or weight.shape[1] != width or bias.shape != weight.shape[:1] or not len(bias):
+            raise PolicyError(
+                f"layer {number} has weights of shape {list(weight.shape)} and biases of {list(bias.shape)}, expected "
+                f"some rows of {width}: the first layer takes {len(mean)} observations"
+            )
+        width = len(bias)
+    for tensor in (mean, scale, *(tensor for layer in layers for tensor in layer)):
+        if not tensor.is_floating_point() or not bool(torch.isfinite(tensor.float()).all()):
+            raise PolicyError(f"got numbers of {tensor.dtype} that are not all finite, expected finite ones")
+    if not bool((scale > 0).all()):
+        raise PolicyError("got scales of observations that are not positive, expected what they are divided by")

@@ -5,13 +5,23 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from nerd_core.files.messages import first_line
+from nerd_core.files.safe_files import parse_json, read_bytes
+
+from .rsl_rl_file import PolicyError
+
+MAX_SETTINGS_BYTES = 2**20
+"""Largest file of settings that is read [bytes]."""
+
+MAX_TASK = 200
+"""Longest id of a task [characters]."""
 
 AGENT = "params/agent.yaml"
 """File in a run's log folder with the configuration of the agent."""
@@ -44,13 +54,23 @@ def load_agent(run: Path) -> dict[str, Any]:
     path = run / AGENT
     if not path.is_file():
         raise FileNotFoundError(f"{run} is not the log folder of a run: it has no {AGENT}")
-    return yaml.load(path.read_text(encoding="utf-8"), _PlainLoader)
+    try:
+        agent = yaml.load(read_bytes(path, MAX_SETTINGS_BYTES).decode(), _PlainLoader)
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError, OverflowError) as error:
+        raise PolicyError(f"the settings '{path}' cannot be read: {first_line(error)[:200]}") from None
+    if not isinstance(agent, dict):
+        raise PolicyError(f"the settings '{path}' are a {type(agent).__name__}, expected those of an agent")
+    return agent
 
 
 def load_task(run: Path) -> str | None:
     """Return the id of the task of a run, None if it was not noted."""
     path = run / "run.json"
-    return json.loads(path.read_text(encoding="utf-8")).get("task") if path.is_file() else None
+    if not path.is_file():
+        return None
+    noted = parse_json(read_bytes(path, MAX_SETTINGS_BYTES), path.name)
+    task = noted.get("task") if isinstance(noted, dict) else None
+    return task if isinstance(task, str) and len(task) <= MAX_TASK else None
 
 
 def last_checkpoint(run: Path) -> Path:
@@ -72,7 +92,11 @@ def load_curve(run: Path) -> dict[str, list[float]]:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     events = EventAccumulator(str(run), size_guidance={"scalars": 0})
-    events.Reload()
+    try:
+        events.Reload()
+    except Exception as error:  # whatever a damaged file of events may raise
+        said = f"{type(error).__name__}, {first_line(error)[:100]}"
+        raise PolicyError(f"the event file of {run} cannot be read: {said}") from None
     names = {"return": "Train/mean_reward", "length": "Train/mean_episode_length"}
     missing = [name for name in names.values() if name not in events.Tags()["scalars"]]
     if missing:

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
-from rich.console import Console
 from rich.table import Table
 
 from nerd_core.cli.options import read_options
+from nerd_core.cli.terminal import console
 from nerd_core.files.atomic import write_text
 from nerd_core.files.outputs import PICTURES, require_file, require_folder
 
@@ -68,6 +68,6 @@ def _show(result: EvaluateResult) -> None:
         table.add_column(name.replace("_", " "), justify="right")
     for horizon, values in result.horizons.items():
         table.add_row(horizon, *("-" if value is None else f"{value:.3g}" for value in values.values()))
-    Console().print(table)
+    console().print(table)
     if result.diverged:
         print(f"{result.diverged} trajectories left the finite numbers")

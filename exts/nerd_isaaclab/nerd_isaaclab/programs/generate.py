@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
-from rich.console import Console
 from rich.table import Table
 
 from nerd_core.cli.options import read_options
+from nerd_core.cli.terminal import console, say
 from nerd_core.files.bounds import bounded, check_bounds
 
 from ..collect.collect_cfg import CollectCfg
@@ -128,12 +128,12 @@ def _show(result: CollectResult, out: Path) -> None:
         if isinstance(value, dict):
             value = ", ".join(f"{key}: {count:,}" for key, count in sorted(value.items())) or "none"
         table.add_row(name.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value))
-    console = Console()
-    console.print(table)
+    screen = console()
+    screen.print(table)
     for warning in result.warnings:
-        print(f"note: {warning}", file=sys.stderr)
+        say(f"note: {warning}", error=True)
     if result.contact_agreement:
-        console.print(_agreement_table(result.contact_agreement))
+        screen.print(_agreement_table(result.contact_agreement))
 
 
 def _agreement_table(agreement: dict[str, BodyAgreement]) -> Table:

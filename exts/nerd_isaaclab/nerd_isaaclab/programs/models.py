@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
-from rich.console import Console
 from rich.table import Table
 
 from nerd_core.cli.options import read_options
+from nerd_core.cli.terminal import console, say
 from nerd_core.files.outputs import require_folder
 
 from ..checkpoints.shipped import find_checkpoint, shipped_checkpoints
@@ -77,7 +77,7 @@ def _list() -> int:
         size = sum(file.stat().st_size for file in path.iterdir() if file.is_file()) / 1e3
         shown = f"{size:.0f} kB" if size < 1e3 else f"{size / 1e3:.1f} MB"
         table.add_row(name, spec.name, f"1/{1 / spec.control_dt:.0f} s", shown, _summary(path))
-    Console().print(table)
+    console().print(table)
     return 0
 
 
@@ -92,7 +92,7 @@ def _get(args: Get) -> int:
     require_folder(args.out, "OUT")
     args.out.parent.mkdir(parents=True, exist_ok=True)
     shutil.copytree(source, args.out)
-    print(f"copied '{source.name}' to {args.out}")
+    say(f"copied '{source.name}' to {args.out}")
     return 0
 
 
@@ -103,10 +103,10 @@ def _verify() -> int:
     for name, path in shipped_checkpoints().items():
         try:
             checkpoint.load(path)
-            print(f"{name}: whole")
+            say(f"{name}: whole")
         except checkpoint.CheckpointError as error:
             damaged += 1
-            print(f"{name}: {error}")
+            say(f"{name}: {error}")
     return 1 if damaged else 0
 
 

@@ -20,12 +20,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from nerd_core.cli.options import read_options
+from nerd_core.cli.terminal import console
 from nerd_core.files.bounds import bounded, check_bounds
+from nerd_core.files.messages import shortened
 from nerd_core.files.outputs import PICTURES, require_file
 
 if TYPE_CHECKING:
@@ -35,6 +36,12 @@ if TYPE_CHECKING:
 
 MAX_COLUMNS = 6
 """Coordinates in the table of the last steps."""
+
+MAX_FACT = 200
+"""Longest word of a dump that is shown [characters]."""
+
+MAX_ROWS = 200
+"""Numbers outside of their bounds that are shown."""
 
 
 @dataclass
@@ -115,9 +122,9 @@ def describe(dump: GuardDump, predicted: torch.Tensor | None = None) -> dict[str
             }
         environments.append(found)
     return {
+        **dump.facts,  # first: what the file says of itself does not stand in for what was found
         "robot": dump.spec.name,
         "spec": dump.spec.content_hash,
-        **dump.facts,
         "coordinates": state_names(dump.spec),
         "environments": environments,
     }
@@ -191,32 +198,38 @@ def draw(dump: GuardDump, row: int, path: Path) -> None:
 
 
 def _show(dump: GuardDump, result: dict[str, Any], row: int, steps: int) -> None:
-    console = Console(markup=False)  # words in a dump are somebody else's
+    screen = console(markup=False)  # words in a dump are somebody else's
     shown = len(result["environments"])
     held = dump.facts.get("held", shown)
-    console.print(
-        f"{dump.spec.name}, model {dump.facts.get('checkpoint') or 'not from a file'}: the guard held {held} "
-        f"environments in step {dump.facts.get('step', '?')}" + ("" if held == shown else f", {shown} are in the dump")
+    model = str(dump.facts.get("checkpoint") or "not from a file")[:MAX_FACT]
+    screen.print(
+        f"{dump.spec.name}, model {model}: the guard held {shortened(held)} environments in step "
+        f"{shortened(dump.facts.get('step'))}" + ("" if held == shown else f", {shown} are in the dump")
     )
     table = Table(title="What left its bounds", title_justify="left")
     for name in ("env", "where", "coordinate", "value", "bounds", "what"):
         table.add_column(name, overflow="fold")
     places = {"came_in_outside": "came in", "predicted_outside": "predicted"}
+    rows_left = MAX_ROWS
     for found in result["environments"]:
         others = found.get("other_model", {"outside": []})["outside"]
         rows = [(words, one) for key, words in places.items() for one in found[key]]
-        for words, one in rows + [("other model", one) for one in others]:
-            bounds = f"{one['lower']:g} to {one['upper']:g}"
+        rows += [("other model", one) for one in others]
+        for words, one in rows[:rows_left]:
+            bounds = f"{_short(one['lower'])} to {_short(one['upper'])}"
             table.add_row(
                 str(found["env"]), words, escape(one["coordinate"]), _short(one["value"]), bounds, one["what"]
             )
-        if "other_model" in found and not others:
+        rows_left = max(0, rows_left - len(rows))
+        if "other_model" in found and not others and rows_left:
             table.add_row(str(found["env"]), "other model", "stays inside", "", "", "")
-    console.print(table)
+    screen.print(table)
+    if not rows_left:
+        screen.print(f"(the first {MAX_ROWS} are shown, --json - has all)")
 
     columns, names, known = _columns(dump, row), result["coordinates"], int(dump.length[row])
     more = " or more" if known == dump.facts.get("memory") else ""
-    console.print(f"\nEnvironment {int(dump.env_ids[row])}, {known}{more} steps since its history began:")
+    screen.print(f"\nEnvironment {int(dump.env_ids[row])}, {known}{more} steps since its history began:")
     table = Table()
     for name in ("step", *(escape(names[i]) for i in columns), "controls"):
         table.add_column(name, justify="right")
@@ -224,7 +237,7 @@ def _show(dump: GuardDump, result: dict[str, Any], row: int, steps: int) -> None
         controls = " ".join(f"{value:.3g}" for value in dump.control[row, step].tolist())
         table.add_row(str(step + 1), *(_short(float(dump.state[row, step, i])) for i in columns), controls)
     table.add_row("refused", *(_short(float(dump.refused[row, i])) for i in columns), "", style="red")
-    console.print(table)
+    screen.print(table)
 
 
 def _chosen(dump: GuardDump, env: int | None) -> int:
@@ -233,7 +246,7 @@ def _chosen(dump: GuardDump, env: int | None) -> int:
     if env is None:
         return 0
     if env not in held:
-        raise ValueError(f"got --env {env}, expected one of the dump's environments: {held}")
+        raise ValueError(f"got --env {env}, expected one of the dump's environments: {shortened(held, 200)}")
     return held.index(env)
 
 
@@ -253,8 +266,8 @@ def _plain(one: BoundViolation) -> dict[str, Any]:
     return {
         "coordinate": one.coordinate,
         "value": _number(one.value),
-        "lower": one.lower,
-        "upper": one.upper,
+        "lower": _number(one.lower),
+        "upper": _number(one.upper),
         "what": one.what,
     }
 

@@ -45,17 +45,20 @@ def main(argv: list[str]) -> int:
 def train(argv: list[str]) -> int:
     """Train a policy."""
     from ..launch.isaaclab_programs import run_isaaclab_program
+    from ..policies.rsl_rl_file import only_weights
     from ..policies.whole_files import whole_files
 
-    with whole_files():
+    with whole_files(), only_weights():
         return run_isaaclab_program("train", _with_library(argv), "run_train_cli")
 
 
 def play(argv: list[str]) -> int:
     """Watch a trained policy."""
     from ..launch.isaaclab_programs import run_isaaclab_program
+    from ..policies.rsl_rl_file import only_weights
 
-    return run_isaaclab_program("play", _with_library(argv), "run_play_cli")
+    with only_weights():
+        return run_isaaclab_program("play", _with_library(argv), "run_play_cli")
 
 
 def _with_library(argv: list[str]) -> list[str]:

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
-from rich.console import Console
 from rich.table import Table
 
 from nerd_core.cli.options import read_options
+from nerd_core.cli.terminal import console
 from nerd_core.files.atomic import write_json
 from nerd_core.files.outputs import require_file, require_folder
 from nerd_core.files.serialization import to_plain
@@ -67,6 +67,6 @@ def _show(result: TransferResult) -> None:
         table.add_row(title, *(f"{value.mean:.4g} +- {value.std:.3g}" for value in pair))
     for name in physx.ends:
         table.add_row(f"ended by {name}", *(f"{100 * mode.ends[name]:.1f} %" for mode in (physx, neural)))
-    Console().print(table)
+    console().print(table)
     if result.reward_gap is not None:
         print(f"reward gap, neural against physx: {100 * result.reward_gap:+.3f} %")

@@ -13,9 +13,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,6 @@ from typing import Annotated, Any, Literal
 
 import torch
 import tyro
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -33,6 +32,13 @@ from ..files.outputs import require_folder
 from ..files.serialization import to_plain
 from ..robot.comparison import diff_specs
 from .options import read_options
+from .terminal import console, say
+
+MAX_ROWS = 500
+"""Most facts or differences of a section that are shown: a file may hold any number."""
+
+MAX_KEY = 120
+"""Longest name of a fact that is shown [characters]."""
 
 
 @dataclass
@@ -108,9 +114,12 @@ def _info(command: Info) -> int:
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     for section, rows in facts.items():
         table.add_row(f"[bold]{section}[/bold]", "")
-        for name, value in _flat(rows):
-            table.add_row(escape(f"  {name}"), escape(_show(value)))
-    _console().print(table)
+        for name, value in itertools.islice(_flat(rows), MAX_ROWS):
+            table.add_row(escape(f"  {name[:MAX_KEY]}"), escape(_show(value)))
+        more = sum(1 for _ in _flat(rows)) - MAX_ROWS
+        if more > 0:
+            table.add_row(f"  ... and {more} more", "--json shows all")
+    console(highlight=False).print(table)
     return 0
 
 
@@ -121,11 +130,13 @@ def _diff(command: Diff) -> int:
         "settings": list(_differences(to_plain(first.config), to_plain(second.config))),
         "weights": list(_weight_differences(first.tensors, second.tensors)),
     }
-    print(f"got {command.first}, expected {command.second}")
+    say(f"got {command.first}, expected {command.second}")
     for name, lines in sections.items():
-        print(f"{name}: " + ("the same" if not lines else f"{len(lines)} differences"))
-        for line in lines:
-            print(f"  {line}")
+        say(f"{name}: " + ("the same" if not lines else f"{len(lines)} differences"))
+        for line in lines[:MAX_ROWS]:
+            say(f"  {line}")
+        if len(lines) > MAX_ROWS:
+            say(f"  ... and {len(lines) - MAX_ROWS} more")
     return 1 if any(sections.values()) else 0
 
 
@@ -137,11 +148,11 @@ def _verify(command: Verify) -> int:
             checkpoint.load(path)
             if found.has_training_state:
                 checkpoint.load_training_state(path)
-        except ValueError as error:
+        except (ValueError, OSError) as error:
             failures += 1
-            print(f"damaged  {path}: {error}", file=sys.stderr)
+            say(f"damaged  {path}: {error}", error=True)
         else:
-            print(f"sound    {path}: {found.spec.name}, {_count(found.tensors):,} numbers")
+            say(f"sound    {path}: {found.spec.name}, {_count(found.tensors):,} numbers")
     return 1 if failures else 0
 
 
@@ -157,7 +168,7 @@ def _export(command: Export) -> int:
         overwrite=command.overwrite,
     )
     for name, error in report.items():
-        print(f"{command.out / name}: differs by at most {error:.2e} over {command.check_steps} steps")
+        say(f"{command.out / name}: differs by at most {error:.2e} over {command.check_steps} steps")
     return 0
 
 
@@ -199,7 +210,7 @@ def _differences(got: Any, expected: Any, path: str = "") -> Iterator[str]:
         for key in [*expected, *(key for key in got if key not in expected)]:
             yield from _differences(got.get(key), expected.get(key), f"{path}.{key}" if path else key)
     elif got != expected:
-        yield f"{path}: got {_show(got)}, expected {_show(expected)}"
+        yield f"{path[:MAX_KEY]}: got {_show(got)}, expected {_show(expected)}"
 
 
 def _weight_differences(got: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> Iterator[str]:
@@ -235,11 +246,6 @@ def _show(value: Any) -> str:
 
 def _count(tensors: dict[str, torch.Tensor]) -> int:
     return sum(math.prod(tensor.shape) for tensor in tensors.values())
-
-
-def _console() -> Console:
-    """A console that does not fold lines when a file or another program reads."""
-    return Console(width=None if sys.stdout.isatty() else 160, highlight=False)
 
 
 __all__ = ["describe", "main"]

@@ -23,7 +23,6 @@ from typing import Annotated
 
 import tyro
 from rich import box
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
@@ -35,10 +34,11 @@ from ..data.inspection import Coverage, DatasetStats, inspect
 from ..data.manifest import Contents, find_segments, write_manifest
 from ..data.plots import plot
 from ..files.bounds import bounded, check_bounds
-from ..files.messages import printable
+from ..files.messages import one_line
 from ..files.outputs import PICTURES, require_file
 from ..files.serialization import to_plain
 from .options import read_options
+from .terminal import console, say
 
 
 @dataclass
@@ -121,14 +121,14 @@ def _info(command: Info) -> int:
     if command.json:
         print(json.dumps(_describe(contents), indent=1))
         return 0
-    console = _console()
+    screen = console()
     facts = _describe(contents)
     facts["hash"] = facts["hash"][:16]
     facts["complete"] = "yes" if facts["complete"] else "no manifest: being collected, or interrupted"
     table = Table.grid(padding=(0, 2))
     for key in ("robot", "complete", "trajectories", "transitions", "duration_s", "arrays", "bytes", "hash"):
         table.add_row(f"[bold]{key.replace('_s', ' [s]')}[/]", _text(_human(facts[key])))
-    console.print(table)
+    screen.print(table)
     shards = _table("shards", "shard", ("trajectories", "transitions", "segments", "MB", "seed"))
     origins: dict[str, list[str]] = {}
     for shard in facts["shards"]:
@@ -137,9 +137,9 @@ def _info(command: Info) -> int:
         shards.add_row(_text(shard["name"]), *counts, f"{shard['bytes'] / 1e6:,.1f}", seed)
         lines = "\n".join(f"  {key}: {_human(value)}" for key, value in shard["meta"].items() if value)
         origins.setdefault(lines, []).append(shard["name"])
-    console.print(shards)
+    screen.print(shards)
     for lines, names in origins.items():
-        console.print(f"[bold]origin of {_text(_human(names))}[/]\n{_text(lines)}", highlight=False)
+        screen.print(f"[bold]origin of {_text(_human(names))}[/]\n{_text(lines)}", highlight=False)
     return 0
 
 
@@ -148,25 +148,25 @@ def _stats(command: Stats) -> int:
     if command.json:
         print(json.dumps(to_plain(stats), indent=1))
         return 0
-    console = _console()
+    screen = console()
     rate = stats.excluded / (stats.trajectories + stats.excluded)
-    console.print(
+    screen.print(
         f"[bold]{_text(stats.robot)}[/]: {stats.trajectories:,} trajectories of {stats.length[0]} to "
         f"{stats.length[2]} steps, {stats.transitions:,} transitions, {stats.duration:,.0f} s",
         f"{stats.excluded} trajectories with NaN ({rate:.2%}); from {stats.sampled:,} sampled transitions:",
         sep="\n",
     )
-    console.print(_coverage_table("state", stats.state))
-    console.print(_coverage_table("control", stats.control))
+    screen.print(_coverage_table("state", stats.state))
+    screen.print(_coverage_table("control", stats.control))
     if stats.slots:
-        console.print(_slot_table(stats))
-    console.print(_step_table(stats))
+        screen.print(_slot_table(stats))
+    screen.print(_step_table(stats))
     return 0
 
 
 def _check(command: Check) -> int:
-    console = _console(stderr=command.json)
-    with Progress(console=console, transient=True) as bar:
+    screen = console(error=command.json)
+    with Progress(console=screen, transient=True) as bar:
         task = bar.add_task("reading", total=None)
         findings = check(command.path, lambda done, total: bar.update(task, completed=done, total=total))
     bad = [finding for finding in findings if finding.level == "error" or command.strict]
@@ -175,23 +175,23 @@ def _check(command: Check) -> int:
         return int(bool(bad))
     for finding in findings:
         colour = "red" if finding.level == "error" else "yellow"
-        console.print(f"[{colour}]{finding.level}[/] [bold]{finding.count:,} {finding.what}[/]: {finding.advice}")
-        console.print(f"  first: {_text(finding.first)}", style="dim", soft_wrap=True)
+        screen.print(f"[{colour}]{finding.level}[/] [bold]{finding.count:,} {finding.what}[/]: {finding.advice}")
+        screen.print(f"  first: {_text(finding.first)}", style="dim", soft_wrap=True)
     if not findings:
-        console.print("[green]all is well[/]: every segment is whole and every number is sane")
+        screen.print("[green]all is well[/]: every segment is whole and every number is sane")
     return int(bool(bad))
 
 
 def _plot(command: Plot) -> int:
     require_file(command.out, "--out", PICTURES)
     plot(inspect(_open(command.path), command.sample), command.out)
-    print(f"wrote {command.out}")
+    say(f"wrote {command.out}")
     return 0
 
 
 def _seal(command: Seal) -> int:
     manifest = write_manifest(command.path)
-    print(f"{manifest.trajectories:,} trajectories, {manifest.transitions:,} transitions: {manifest.dataset_hash}")
+    say(f"{manifest.trajectories:,} trajectories, {manifest.transitions:,} transitions: {manifest.dataset_hash}")
     return 0
 
 
@@ -263,12 +263,6 @@ def _step_table(stats: DatasetStats) -> Table:
     return table
 
 
-def _console(stderr: bool = False) -> Console:
-    """A console that does not fold tables when the output goes to a file or a pipe."""
-    console = Console(stderr=stderr)
-    return console if console.is_terminal else Console(stderr=stderr, width=160)
-
-
 def _table(title: str, first: str, numbers: Iterable[str]) -> Table:
     table = Table(title=f"\n{title}", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column(first)
@@ -279,7 +273,7 @@ def _table(title: str, first: str, numbers: Iterable[str]) -> Table:
 
 def _text(words: str) -> str:
     """Words of a dataset, which anybody may have written, for rich's markup: harmless, line by line."""
-    return escape("\n".join(printable(line) for line in words.split("\n")))
+    return escape("\n".join(one_line(line) for line in words.split("\n")))
 
 
 def _human(value: object) -> str:

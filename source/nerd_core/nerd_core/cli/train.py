@@ -30,7 +30,6 @@ from typing import Annotated, Any
 
 import torch
 import tyro
-from rich.console import Console
 from rich.table import Table
 
 from .. import checkpoint
@@ -54,6 +53,7 @@ from ..training.presets import DEFAULT_MINUTES, PRESETS, PresetName
 from ..training.run import TrainResult, train
 from ..training.run_folder import BEST, LAST, RunFolder, can_go_on
 from .options import read_options
+from .terminal import console, say
 
 CONTACT_SAMPLE = 100_000
 """Transitions in which to look for contacts."""
@@ -272,7 +272,7 @@ def make_predictor(command: Train, data: TrajectoryDataset) -> Predictor:
         predictor = _fresh_predictor(data, cfg, free, command.training.seed)
         can_say = predictor.needs_contacts and ("ground" in data.arrays or "contact_active" in data.arrays)
         if can_say and not comes_near_ground(predictor, data):
-            print(f"no slot of '{data.spec.name}' ever comes near the ground in these data: the token leaves them out")
+            say(f"no slot of '{data.spec.name}' ever comes near the ground in these data: the token leaves them out")
             cfg = replace(cfg, token=replace(cfg.token, contacts=False))
             predictor = _fresh_predictor(data, cfg, free, command.training.seed)
         return predictor
@@ -344,7 +344,7 @@ def _announce(command: Train, predictor: Predictor, data: TrajectoryDataset, val
     budget = [f"{command.training.minutes:g} minutes"] if command.training.minutes else []
     budget += [f"{command.training.updates} updates"] if command.training.updates else []
     parts = [part.kind for part in (command.predictor.prior, command.predictor.network) if part is not None]
-    print(f"{data.spec.name}: {data.transitions:,} transitions to learn from, {valid.transitions:,} held out")
+    say(f"{data.spec.name}: {data.transitions:,} transitions to learn from, {valid.transitions:,} held out")
     print(f"{' and '.join(parts)} with {count:,} parameters on {predictor.device}, for {' or '.join(budget)}")
 
 
@@ -360,7 +360,7 @@ def _report(command: Train, result: TrainResult) -> None:
             table.add_column(name, justify="right")
         for horizon, values in rows.items():
             table.add_row(horizon, *(f"{values[name]:.3g}" for name in names))
-        Console().print(table)
+        console().print(table)
     print(f"{result.updates} updates in {result.minutes:.1f} minutes; the model: {command.out / BEST}")
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ..files.messages import shortened
 from .dataset import TrajectoryBatch, TrajectoryDataset, mix
 from .layout import DataError
 
@@ -101,11 +102,11 @@ class WindowSampler:
         expected = self._identity()
         other = {key: (state.get(key), value) for key, value in expected.items() if state.get(key) != value}
         if other:
-            words = ", ".join(f"{key}: got {got}, expected {value}" for key, (got, value) in other.items())
+            words = ", ".join(f"{key}: got {shortened(got)}, expected {value}" for key, (got, value) in other.items())
             raise DataError(f"the saved position belongs to another stream of windows ({words})")
         step = state.get("step")
         if not isinstance(step, int) or isinstance(step, bool) or step < 0:
-            raise DataError(f"got the position {step!r}, expected a number of batches")
+            raise DataError(f"got the position {shortened(step)}, expected a number of batches")
         self.step = step
 
     def _identity(self) -> dict[str, int]:

@@ -1,11 +1,14 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""What is told of an error, and of names that anybody may have written."""
+"""What is told of an error, and of words that somebody else has written."""
+
+from __future__ import annotations
 
 import errno
 import os
 from pathlib import Path
+from typing import Any
 
 CACHE_ADVICE = "caches cannot be written there: set XDG_CACHE_HOME to a folder that can"
 """What to do where the home of the user cannot be written. Our robots and the kernels of Warp then go there."""
@@ -25,6 +28,51 @@ def first_line(error: Exception) -> str:
     return explain(error).splitlines()[0]
 
 
+def printable(text: str, kept: str = "\n\t") -> str:
+    r"""A text of unknown origin as it may be printed: what could steer a terminal is shown as Python writes it.
+
+    Names, commands and facts of a file may hold control characters, which move the cursor, hide what follows or turn
+    the direction of writing; they become for instance ``\x1b``. Letters of all languages stay.
+
+    Args:
+        text: The text.
+        kept: Characters that stay although they are not printable.
+    """
+    if text.isprintable():
+        return text
+    shown = (it if it.isprintable() or it in kept else _escaped(it) for it in text)
+    return "".join(shown)
+
+
+def one_line(text: str, most: int = 500) -> str:
+    """A text of unknown origin as part of a line, of bounded length: line breaks are shown as escapes, too.
+
+    Args:
+        text: The text.
+        most: Number of its characters to show; of the others only the number is told.
+    """
+    rest = f"... and {len(text) - most} more characters" if len(text) > most else ""
+    return printable(text[:most], kept="") + rest
+
+
+def shortened(value: Any, limit: int = 60) -> str:
+    """A plain value as Python writes it, cut to a length, for messages.
+
+    Args:
+        value: A plain value, of any size.
+        limit: Largest length [characters].
+    """
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no whole numbers of thousands of digits
+        text = f"a {type(value).__name__} that is too long to show"
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def _escaped(letter: str) -> str:
+    return letter.encode("unicode_escape", "surrogatepass").decode()
+
+
 def _is_about_caches(error: BaseException) -> bool:
     """Whether an error says that the folder for caches, or one above or in it, cannot be used."""
     if not isinstance(error, OSError) or error.errno not in REFUSED or not isinstance(error.filename, str):
@@ -34,20 +82,4 @@ def _is_about_caches(error: BaseException) -> bool:
     return path == cache or path in cache.parents or cache in path.parents
 
 
-def printable(text: str, most: int = 500) -> str:
-    r"""Text from a file that anybody may have written, harmless on a terminal and of bounded length.
-
-    What is not printable (escape sequences, line breaks, marks that turn the direction of writing, halves of
-    characters) is shown as Python writes it, for instance ``\x1b``.
-
-    Args:
-        text: The text.
-        most: Number of its characters to show; of the others only the number is told.
-    """
-    shown = (
-        char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode() for char in text[:most]
-    )
-    return "".join(shown) + (f"... and {len(text) - most} more characters" if len(text) > most else "")
-
-
-__all__ = ["CACHE_ADVICE", "explain", "first_line", "printable"]
+__all__ = ["CACHE_ADVICE", "explain", "first_line", "one_line", "printable", "shortened"]

@@ -58,26 +58,30 @@ def tensor_header(content: bytes, name: str) -> dict[str, TensorInfo]:
         content: The whole file.
         name: Name of the file, for messages.
     """
-    if len(content) < 8:
-        raise UnsafeFile(f"'{name}' has {len(content)} bytes, too few for a safetensors file: cut short or foreign")
-    (length,) = struct.unpack("<Q", content[:8])
-    if length > min(MAX_HEADER_BYTES, len(content) - 8):
-        raise UnsafeFile(
-            f"'{name}' is not a whole safetensors file: its header claims {length} bytes, the file has {len(content)}"
-        )
-    header = parse_json(content[8 : 8 + length], name)
-    if not isinstance(header, dict):
-        raise UnsafeFile(f"'{name}': the header is a JSON {type(header).__name__}, expected an object")
+    header = _header(content, name)
     header.pop("__metadata__", None)
     spans = {key: _span(key, entry, name) for key, entry in header.items()}
-    end = 0
+    body, end = len(content) - 8 - _header_bytes(content), 0
     for key, (begin, stop, _) in sorted(spans.items(), key=lambda item: item[1][:2]):
         if begin != end:
             raise UnsafeFile(f"'{name}': tensor {key[:80]!r} begins at byte {begin}, expected {end}")
         end = stop
-    if end != len(content) - 8 - length:
-        raise UnsafeFile(f"'{name}' holds {len(content) - 8 - length} bytes of tensors, its header describes {end}")
+    if end != body:
+        raise UnsafeFile(f"'{name}' holds {body} bytes of tensors, its header describes {end}")
     return {key: info for key, (_, _, info) in spans.items()}
+
+
+def parse_notes(content: bytes, name: str) -> dict[str, str]:
+    """The texts that a safetensors file carries beside its tensors, by name.
+
+    Args:
+        content: The whole file.
+        name: Name of the file, for messages.
+    """
+    notes = _header(content, name).get("__metadata__", {})
+    if not isinstance(notes, dict) or not all(isinstance(text, str) for text in notes.values()):
+        raise UnsafeFile(f"'{name}': the notes in its header are no object of texts")
+    return notes
 
 
 def parse_tensors(content: bytes, name: str) -> dict[str, torch.Tensor]:
@@ -102,6 +106,26 @@ def tensor_bytes(tensors: Mapping[str, torch.Tensor]) -> bytes:
     )
 
 
+def _header_bytes(content: bytes) -> int:
+    """How many bytes a file says its header has."""
+    return struct.unpack("<Q", content[:8])[0]
+
+
+def _header(content: bytes, name: str) -> dict[str, Any]:
+    """The header as plain values, after its size was held against that of the file."""
+    if len(content) < 8:
+        raise UnsafeFile(f"'{name}' has {len(content)} bytes, too few for a safetensors file: cut short or foreign")
+    length = _header_bytes(content)
+    if length > min(MAX_HEADER_BYTES, len(content) - 8):
+        raise UnsafeFile(
+            f"'{name}' is not a whole safetensors file: its header claims {length} bytes, the file has {len(content)}"
+        )
+    header = parse_json(content[8 : 8 + length], name)
+    if not isinstance(header, dict):
+        raise UnsafeFile(f"'{name}': the header is a JSON {type(header).__name__}, expected an object")
+    return header
+
+
 def _span(key: str, entry: Any, name: str) -> tuple[int, int, TensorInfo]:
     """First byte, end and description of one tensor in a safetensors header."""
     where = f"'{name}': tensor {key[:80]!r}"
@@ -124,4 +148,4 @@ def _is_sizes(value: Any) -> bool:
     )
 
 
-__all__ = ["DTYPES", "TensorInfo", "parse_tensors", "tensor_bytes", "tensor_header"]
+__all__ = ["DTYPES", "TensorInfo", "parse_notes", "parse_tensors", "tensor_bytes", "tensor_header"]

@@ -132,6 +132,7 @@ class Multibody(nn.Module):
             buffers["_origin_state"][spec.state.root_quat.stop - 1] = 1.0
         for name, value in buffers.items():
             self.register_buffer(name, value.clone(), persistent=False)
+        self._require_masses()
 
     def generalised_velocity(self, state: Tensor, root_rotation: Tensor | None) -> Tensor:
         """Generalised velocities, shape (dim, M).
@@ -219,16 +220,31 @@ class Multibody(nn.Module):
         angular = torch.cat((mass * angular, roots.permute(2, 0, 1, 3)), dim=2)
         return torch.cat((linear, angular, table))
 
+    @torch.no_grad()
+    def _require_masses(self) -> None:
+        """Raises ValueError if a motion of the robot moves no mass: its mass matrix then has no inverse."""
+        if self._mass.is_meta:
+            return
+        rows = self.mass_weighted_jacobian(self.frames(torch.zeros(1, len(self.spec.joints))))
+        if int(torch.linalg.cholesky_ex(self._mass_matrix(rows)).info.max()):
+            raise ValueError(
+                f"got masses and inertias of '{self.spec.name}' with which some motion moves no mass, or beside which "
+                "others are lost, expected a body with mass behind every joint"
+            )
+
+    def _mass_matrix(self, jacobian: Tensor) -> Tensor:
+        """The mass matrix, shape (M, dim, dim), from what :meth:`mass_weighted_jacobian` gave."""
+        rows = jacobian.flatten(1, 2).permute(2, 0, 1).contiguous()
+        return rows @ rows.transpose(1, 2) + torch.diag(self._armature)
+
     def inverse_mass(self, jacobian: Tensor) -> Tensor:
         """Inverse of the mass matrix: change of the generalised velocities per impulse on them, shape (M, dim, dim).
 
         Args:
             jacobian: What :meth:`mass_weighted_jacobian` gave.
         """
-        rows = jacobian.flatten(1, 2).permute(2, 0, 1).contiguous()
-        mass = rows @ rows.transpose(1, 2) + torch.diag(self._armature)
         # One robot whose state is no number must not stop the others: its own inverse is no number, and the guard acts.
-        factor, failed = torch.linalg.cholesky_ex(mass)
+        factor, failed = torch.linalg.cholesky_ex(self._mass_matrix(jacobian))
         return torch.cholesky_inverse(factor.masked_fill(failed.bool().view(-1, 1, 1), torch.nan))
 
     def momentum_matrix(self, jacobian: Tensor) -> Tensor:

@@ -16,19 +16,18 @@ import functools
 import hashlib
 import json
 import math
-from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
+from ..files.messages import shortened
+from ..files.safe_files import MAX_JSON_BYTES, UnsafeFile, parse_json, read_bytes
 from ..files.serialization import StructureError, from_plain, to_plain
+from .spec_checks import ControlKind, JointKind, SlotShape, SpecError, check_sizes, check_spec
 
 SCHEMA = "nerd.robot_spec/1"
 """Name and version of the JSON form."""
 
-JointKind = Literal["revolute", "prismatic"]
-ControlKind = Literal["effort", "position", "velocity"]
-SlotShape = Literal["sphere", "capsule", "box", "mesh"]
 Vector = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
 
@@ -40,10 +39,6 @@ CONTACT_GATE_RADII = 4.0
 
 CONTACT_GATE_FLOOR = 0.12
 """... or nearer than this distance [m], whichever is larger."""
-
-
-class SpecError(ValueError):
-    """A specification that contradicts itself or cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -224,7 +219,7 @@ class RobotSpec:
     """Bounds of a sane state. Not part of the content hash: they do not change what a tensor means."""
 
     def __post_init__(self):
-        _check(self)
+        check_spec(self)
 
     # -- what follows from the fields --------------------------------------------------------------------------
 
@@ -287,21 +282,23 @@ class RobotSpec:
     def from_json(cls, text: str) -> RobotSpec:
         """Reads the JSON form. Raises :class:`SpecError` with what was got and what was expected."""
         try:
-            plain = json.loads(text)
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise SpecError(f"the robot specification is not JSON: {error}") from None
+            plain = parse_json(text.encode(errors="surrogatepass"), "robot specification")
+        except UnsafeFile as error:
+            raise SpecError(str(error)) from None
         if not isinstance(plain, dict):
             raise SpecError(f"the robot specification: got a JSON {type(plain).__name__}, expected an object")
         schema = plain.pop("schema", None)
         if schema != SCHEMA:
             raise SpecError(
-                f"the robot specification has schema {schema!r}, this version reads {SCHEMA!r}: "
+                f"the robot specification has schema {shortened(schema)}, this version reads {SCHEMA!r}: "
                 "use the version of nerd_core that wrote it, or make the file again"
             )
         try:
-            return from_plain(cls, plain)
+            spec = from_plain(cls, plain)
         except StructureError as error:
             raise SpecError(f"the robot specification: {error}") from None
+        check_sizes(spec)
+        return spec
 
     def save(self, path: str | Path) -> None:
         """Writes the JSON form to a file."""
@@ -311,99 +308,10 @@ class RobotSpec:
     def load(cls, path: str | Path) -> RobotSpec:
         """Reads the JSON form from a file."""
         try:
-            text = Path(path).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+            text = read_bytes(Path(path), MAX_JSON_BYTES).decode()
+        except (UnsafeFile, UnicodeDecodeError) as error:
             raise SpecError(f"cannot read the robot specification '{path}': {error}") from None
         return cls.from_json(text)
-
-
-def _check(spec: RobotSpec) -> None:
-    """Raises :class:`SpecError` where a specification contradicts itself."""
-    joint_names = set(spec.joint_names)
-    for label, names in (("joint", spec.joint_names), ("body", spec.body_names)):
-        twice = sorted(name for name, count in Counter(names).items() if count > 1)
-        if twice:
-            raise SpecError(f"robot '{spec.name}': {label} names must be unique, got {twice} more than once")
-    if not spec.bodies:
-        raise SpecError(f"robot '{spec.name}': got no bodies, expected at least the root")
-    if spec.bodies[0].parent is not None:
-        raise SpecError(f"robot '{spec.name}': the first body '{spec.bodies[0].name}' must be the root (no parent)")
-    if spec.bodies[0].joint is not None:
-        raise SpecError(f"robot '{spec.name}': got the joint '{spec.bodies[0].joint}' at the root, expected none there")
-    seen: set[str] = set()
-    used: list[str] = []
-    for body in spec.bodies:
-        if body.parent is None and seen:
-            raise SpecError(
-                f"robot '{spec.name}': body '{body.name}' has no parent, but only the first may be the root"
-            )
-        if body.parent is not None and body.parent not in seen:
-            raise SpecError(f"robot '{spec.name}': the parent '{body.parent}' of body '{body.name}' must precede it")
-        if body.joint is not None:
-            if body.joint not in joint_names:
-                raise SpecError(f"robot '{spec.name}': body '{body.name}' hangs from the unknown joint '{body.joint}'")
-            used.append(body.joint)
-        seen.add(body.name)
-    carried = Counter(used)
-    wrong = [f"{carried[name]} on '{name}'" for name in spec.joint_names if carried[name] != 1]
-    if wrong:
-        shown = ", ".join(wrong[:8]) + (f" and {len(wrong) - 8} more" if len(wrong) > 8 else "")
-        raise SpecError(f"robot '{spec.name}': each joint must carry exactly one body, got {shown}")
-    for control in spec.controls:
-        if control.joint not in joint_names:
-            raise SpecError(f"robot '{spec.name}': a control channel acts on the unknown joint '{control.joint}'")
-        if control.kind not in get_args(ControlKind):
-            raise SpecError(
-                f"robot '{spec.name}': the control of '{control.joint}' has kind '{control.kind}', "
-                f"expected one of {get_args(ControlKind)}"
-            )
-    if len(set(spec.controls)) != len(spec.controls):
-        raise SpecError(f"robot '{spec.name}': a control channel is listed twice")
-    for slot in spec.slots:
-        if slot.body not in seen:
-            raise SpecError(f"robot '{spec.name}': a contact slot sits on the unknown body '{slot.body}'")
-        if slot.shape not in get_args(SlotShape):
-            raise SpecError(f"robot '{spec.name}': got slot shape '{slot.shape}', expected {get_args(SlotShape)}")
-        if not (math.isfinite(slot.radius) and slot.radius >= 0.0):
-            raise SpecError(f"robot '{spec.name}': got slot radius {slot.radius}, expected a finite number >= 0")
-        _check_vector(spec, f"point of a slot on '{slot.body}'", slot.point)
-    for joint in spec.joints:
-        _check_vector(spec, f"axis of joint '{joint.name}'", joint.axis, unit=True)
-    for body in spec.bodies:
-        _check_vector(spec, f"parent_pos of body '{body.name}'", body.parent_pos)
-        _check_vector(spec, f"child_pos of body '{body.name}'", body.child_pos)
-        _check_vector(spec, f"parent_quat of body '{body.name}'", body.parent_quat, unit=True)
-        _check_vector(spec, f"child_quat of body '{body.name}'", body.child_quat, unit=True)
-        if body.inertia is not None:
-            _check_inertia(spec, body.name, body.inertia)
-    _check_vector(spec, "root_pos", spec.root_pos)
-    _check_vector(spec, "root_quat", spec.root_quat, unit=True)
-    _check_vector(spec, "gravity", spec.gravity)
-    if not (math.isfinite(spec.physics_dt) and spec.physics_dt > 0.0):
-        raise SpecError(f"robot '{spec.name}': got physics_dt {spec.physics_dt}, expected a positive number of seconds")
-    if spec.decimation < 1:
-        raise SpecError(f"robot '{spec.name}': got decimation {spec.decimation}, expected at least 1")
-
-
-def _check_inertia(spec: RobotSpec, body: str, inertia: Inertia) -> None:
-    """Raises :class:`SpecError` for numbers that no rigid body has."""
-    _check_vector(spec, f"centre of mass of body '{body}'", inertia.centre)
-    _check_vector(spec, f"products of inertia of body '{body}'", inertia.products)
-    if not all(math.isfinite(value) and value >= 0.0 for value in (inertia.mass, *inertia.moments)):
-        raise SpecError(
-            f"robot '{spec.name}': got mass {inertia.mass} and moments {inertia.moments} of body '{body}', expected "
-            "finite numbers >= 0"
-        )
-
-
-def _check_vector(spec: RobotSpec, what: str, values: tuple[float, ...], unit: bool = False) -> None:
-    """Raises :class:`SpecError` unless all numbers are finite and, where asked for, of length one."""
-    if not all(math.isfinite(value) for value in values):
-        raise SpecError(f"robot '{spec.name}': got {values} as {what}, expected finite numbers")
-    if unit and not abs(math.hypot(*values) - 1.0) < 1e-3:
-        raise SpecError(
-            f"robot '{spec.name}': got {values} of length {math.hypot(*values):.6g} as {what}, expected length 1"
-        )
 
 
 __all__ = [

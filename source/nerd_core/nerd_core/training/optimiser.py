@@ -86,10 +86,27 @@ def optimiser_state(optimiser: torch.optim.Optimizer) -> dict[str, Any]:
     return {str(index): dict(entries) for index, entries in optimiser.state_dict()["state"].items()}
 
 
+def fresh_state(optimiser: torch.optim.Optimizer) -> dict[str, dict[str, torch.Tensor]]:
+    """What an optimiser like this one remembers after its first call: entries of the shapes that a saved state has.
+
+    Args:
+        optimiser: The optimiser, which is left as it is.
+    """
+    groups = [dict(group) for group in optimiser.param_groups]
+    for group in groups:
+        group["params"] = [torch.zeros_like(param) for param in group["params"]]
+        for param in group["params"]:
+            param.grad = torch.zeros_like(param)
+    same_kind: Any = type(optimiser)
+    twin = same_kind(groups)
+    twin.step()
+    return optimiser_state(twin)
+
+
 def load_optimiser_state(optimiser: torch.optim.Optimizer, tree: dict[str, Any]) -> None:
     """Goes on from :func:`optimiser_state`, of an optimiser of the same model and configuration."""
     state = {int(index): entries for index, entries in tree.items()}
     optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
 
 
-__all__ = ["OptimiserCfg", "load_optimiser_state", "make_optimiser", "optimiser_state"]
+__all__ = ["OptimiserCfg", "fresh_state", "load_optimiser_state", "make_optimiser", "optimiser_state"]

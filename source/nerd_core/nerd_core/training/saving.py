@@ -20,6 +20,7 @@ from .data_identity import differences
 from .migration import migrate_settings
 from .optimiser import load_optimiser_state, optimiser_state
 from .run_folder import BEST, LAST
+from .saved_state import check_saved_state
 
 if TYPE_CHECKING:
     from .run import Run
@@ -87,11 +88,12 @@ def restore_run(run: Run, out: Path) -> None:
         out: Folder of the run that was saved.
     """
     state = checkpoint.load_training_state(out / LAST)
+    check_saved_state(run, state)
     settings, before = to_plain(run.cfg), migrate_settings(state["settings"])
     if before != settings:
-        changed = sorted(key for key, value in settings.items() if before.get(key) != value)
+        changed = sorted(key[:60] for key in settings | before if before.get(key) != settings.get(key))
         raise TrainingError(
-            f"the run '{out}' was started with other settings ({', '.join(changed)}): go on with the same, or "
+            f"the run '{out}' was started with other settings ({', '.join(changed)[:400]}): go on with the same, or "
             "start a new run from its weights"
         )
     # A run of an earlier version does not say what it was started on.
@@ -103,7 +105,7 @@ def restore_run(run: Run, out: Path) -> None:
             f"the run '{out}' was started on other data ({changed}): go on with the same, or start a new run from its "
             f"weights (--start {out / BEST})"
         )
-    run.predictor.load_state_dict(checkpoint.read(out / LAST, run.predictor.spec).tensors)
+    run.predictor.load_state_dict(_tensors(run, out / LAST))
     run.update, run.before = state["update"], state["seconds"]
     run.best, run.validations_without_gain, run.history = state["best"], state["stale"], state["history"]
     if math.isfinite(run.best):
@@ -119,13 +121,21 @@ def restore_run(run: Run, out: Path) -> None:
         run.rollouts.load_state_dict(state["rollouts"])
 
 
+def _tensors(run: Run, path: Path) -> dict[str, torch.Tensor]:
+    """The tensors of a checkpoint of a run, which must be of the model that the run trains."""
+    found = checkpoint.read(path, run.predictor.spec)
+    if found.config.predictor != run.predictor.cfg:
+        raise TrainingError(f"the model in '{path}' has other settings than that of the run: it belongs to another one")
+    return dict(found.tensors)
+
+
 def _best_weights(run: Run, out: Path) -> dict[str, torch.Tensor]:
     """Weights of the best validation, of a run whose predictor has those of ``last``.
 
     If that validation was made at the last save, a kill may have come before ``best`` was written: then it is now.
     """
     if run.validations_without_gain or run.history[-1]["update"] != run.update:
-        return dict(checkpoint.read(out / BEST, run.predictor.spec).tensors)
+        return _tensors(run, out / BEST)
     if run.processes.is_first and _validated_at(out / BEST) != run.update:
         write_checkpoint(run, BEST)
     return {name: tensor.detach().clone() for name, tensor in run.predictor.state_dict().items()}

@@ -86,6 +86,11 @@ class Soap(torch.optim.Optimizer):
             state["norm"] = grad.reshape(len(grad), -1).square().sum(1)
             if sides:
                 return None
+        if len(state["norm"]) != len(grad):
+            raise ValueError(
+                f"got a state of {len(state['norm'])} parameters of shape {list(grad.shape[1:])}, expected one of "
+                f"{len(grad)}: it was saved by another run"
+            )
         grad = _without_spike(grad, state["norm"], 1.0 - beta2)
         for side in sides:
             state[f"outer{side}"].lerp_(_outer(grad, side), 1.0 - beta2)

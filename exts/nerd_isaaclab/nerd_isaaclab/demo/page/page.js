@@ -186,10 +186,14 @@
     draw(element("neural"), clip.neural, at, center, clip.physx);
     element("time").value = at;
     element("clock").textContent = `${(at * robot.frame_dt).toFixed(2)} s`;
-    element("readout").innerHTML = Object.entries(clip.errors).map(([name, values]) => {
-      const [said, unit] = NAMES[name] || [name, ""], value = values[at];
-      return `<span>${clip.open_loop ? "error" : "difference"}, ${said}: <b>${value.toPrecision(3)} ${unit}</b></span>`;
-    }).join("");
+    // Text, not HTML: names may come from a file of anybody.
+    element("readout").replaceChildren(...Object.entries(clip.errors).map(([name, values]) => {
+      const [said, unit] = NAMES[name] || [name, ""], shown = document.createElement("span");
+      const value = document.createElement("b");
+      value.textContent = `${values[at].toPrecision(3)} ${unit}`;
+      shown.append(`${clip.open_loop ? "error" : "difference"}, ${said}: `, value);
+      return shown;
+    }));
     shown = at;
   }
   function choose(index) {

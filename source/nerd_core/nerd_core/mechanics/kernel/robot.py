@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ...contact.contacts import Contacts
 from ...robot.frames import rotation_matrix
-from ...robot.kinematics import local_transform
+from ...robot.kinematics import local_transforms
 from ...robot.spec import IDENTITY_QUAT, RobotSpec
 from ..constraint_solver import ConstraintSolver
 from ..rules import Rules
@@ -155,10 +155,11 @@ class RobotKernel:
 def _bodies(spec: RobotSpec, velocities: dict[int, int]) -> list[Any]:
     """What stays the same of each body."""
     index, bodies = {name: number for number, name in enumerate(spec.body_names)}, []
-    for body in spec.bodies:
+    transforms = local_transforms(spec)
+    for row, body in enumerate(spec.bodies):
         number = None if body.joint is None else spec.joint_names.index(body.joint)
         joint = None if number is None else spec.joints[number]
-        local = local_transform(body, joint)
+        local = {name: of_bodies[row] for name, of_bodies in transforms.items()}
         if body.parent is None:  # a root that floats stands at the origin of its own axes
             pose = (IDENTITY_QUAT, (0.0, 0.0, 0.0)) if spec.floating_base else (spec.root_quat, spec.root_pos)
             quat, pos = (torch.tensor(each, dtype=torch.double) for each in pose)
