@@ -62,6 +62,16 @@ class RobotState:
         pose, velocity = data.root_link_pose_w.torch, data.root_link_vel_w.torch
         return torch.cat((pose[:, :3] - self._origins, pose[:, 3:], joints[0], velocity, joints[1]), dim=-1)
 
+    def read_engine(self) -> torch.Tensor:
+        """A copy of the state as the engine holds it, shape (N, E): no arithmetic has touched it, so two are equal to the
+        last bit unless somebody wrote, or the engine stepped, in between.
+        """
+        data = self._robot.data
+        numbers = [data.joint_pos.torch, data.joint_vel.torch]
+        if self.spec.floating_base:
+            numbers += [data.root_link_pose_w.torch, data.root_com_vel_w.torch]
+        return torch.cat(numbers, dim=-1)
+
     def write(self, state: torch.Tensor, env_ids: torch.Tensor | None = None) -> None:
         """Writes the state of some environments into the simulator. Kinematics are not evaluated here.
 
@@ -117,13 +127,6 @@ class RobotState:
         state = state.clone()
         state[:, self._wrapping] = angle
         return state
-
-    def distance(self, state: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-        """Largest difference of two states by environment, whole turns of wrapping joints aside, shape (N,)."""
-        difference = state - other
-        angle = difference[:, self._wrapping]
-        difference[:, self._wrapping] = angle - _TURN * torch.round(angle / _TURN)
-        return difference.abs().amax(dim=-1)
 
     def velocities(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Copies of the joint velocities (N, J) and of the bodies' velocities at their centres of mass (N, B, 6)."""
