@@ -1,7 +1,7 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Whoever moves a robot between two neural steps, by however little, is obeyed; and nobody does who was not asked to."""
+"""Whoever moves a robot between two neural steps, by however little, is obeyed; and nothing else moves it."""
 
 from __future__ import annotations
 
