@@ -108,8 +108,8 @@ class Exact:
 
 def test_a_neural_step_of_free_motion_is_one_of_the_engine(env, scene):
     """From the same spinning states, under the same efforts, a step of mechanics leaves the engine with the numbers
-    that its own step gives it, to .5 mm/s and mrad/s in the median, where a step changes some by a thousand times that; and
-    places to .2 mm, for the engine moves centres of mass along straight lines and mechanics the origin of the root.
+    that its own step gives it: velocities to .5 mm/s and mrad/s in the median, where a step changes some by a thousand
+    times that; places to .2 mm, for the engine moves centres of mass on straight lines, mechanics the root's origin.
     """
     spec, state = scene.spec, spinning(scene.spec)
     actions = torch.rand(COUNT, 2, generator=torch.Generator().manual_seed(1)) * 2.0 - 1.0
