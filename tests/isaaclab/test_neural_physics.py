@@ -259,6 +259,7 @@ def test_the_model_goes_on_with_its_own_numbers_until_somebody_writes(neural: to
         bench.control_step()
     mask = torch.ones(NUM_ENVS, dtype=torch.bool) if neural is None else neural
     torch.testing.assert_close(bench.model.asked[-1][mask], exact[mask] + 3 * SAID, rtol=0, atol=1e-6)
+    torch.testing.assert_close(bench.model.asked[-1][~mask], exact[~mask] + 3 * DECIMATION * SOLVED)
     assert bench.model.age.tolist() == [4] * NUM_ENVS
     bench.robot.held[2, 3] += 1.0e-6
     put = bench.robot.held.clone()
