@@ -28,7 +28,7 @@ POINTS = torch.tensor([[0.3, -0.2, 1.1], [-0.6, 0.9, -0.4], [1.5, 0.1, 0.2], [-0
 @pytest.fixture
 def stage() -> Usd.Stage:
     """An empty stage, z up."""
-    stage = Usd.Stage.CreateInMemory()
+    stage: Any = Usd.Stage.CreateInMemory()
     UsdGeom.SetStageUpAxis(stage, UsdGeom.Tokens.z)
     return stage
 

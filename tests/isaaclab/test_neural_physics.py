@@ -120,10 +120,9 @@ class Bench:
     def __init__(self, neural: torch.Tensor | None, whole: bool = False):
         self.robot, self.model = Robot(), Model()
         self.solver = Solver(self.robot, whole)
-        neighbours: Any = self.solver, self.robot, self.model
-        physics: Any = NeuralPhysics(*neighbours, DT, DECIMATION)
-        self.physics = physics
-        physics.use(neural)
+        make: Any = NeuralPhysics
+        self.physics = make(self.solver, self.robot, self.model, DT, DECIMATION)
+        self.physics.use(neural)
 
     def control_step(self) -> None:
         """As many calls as Isaac Lab makes in one step of an environment."""

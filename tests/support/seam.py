@@ -133,7 +133,7 @@ def play(env: Any, actions: torch.Tensor) -> dict[str, torch.Tensor]:
     return {name: torch.stack(values) for name, values in said.items()}
 
 
-def run_oracle_test(task: str, num_envs: int, steps: int, tolerance: float = 1e-5, **where: str) -> None:
+def run_oracle_test(task: str, num_envs: int, steps: int, tolerance: float = 1e-5, **where: Any) -> None:
     """Plays a task on the solver, then with an oracle of that run in neural mode, and compares all that was said."""
     env = make_env(task, num_envs, **where)
     shape = (steps, num_envs, env.action_manager.total_action_dim)
