@@ -207,6 +207,9 @@ def test_ranges_are_filled():
     expected = torch.tensor([3.5, math.pi, 10.0, 10.0])
     assert (ends <= expected + 1e-4).all() and (ends > 0.99 * expected).all()
     assert (state.mean(0).abs() < 0.06 * expected).all()
+    cfg = InitialStateCfg(slide=1.0, slide_vel=2.0, joint_vel=7.0)
+    ends = draw_initial_states(spec, cfg, 4000, generator(0), None).abs().amax(0)
+    torch.testing.assert_close(ends, torch.tensor([1.0, math.pi, 2.0, 7.0]), rtol=0.01, atol=0.0)
 
 
 def test_a_fixed_base_inside_the_ground_is_refused():
@@ -313,12 +316,12 @@ def test_cut_trajectories_hold_every_step_once(seed, count, steps):
 # -- contacts of the solver against geometry --------------------------------------------------------------------------
 
 
-def made_up_pairs(gap_error: float = 0.0, shift: float = 0.0) -> tuple[ContactPairs, Contacts]:
+def made_up_pairs(gap_error: float = 0.0, shift: float = 0.0, sunk: float = 0.01) -> tuple[ContactPairs, Contacts]:
     """Contacts as the engine would report them for Ants near level ground, optionally wrong."""
     spec, model = ant(), ContactModel(ant())
     state = draw_initial_states(spec, InitialStateCfg(root_height=(0.3, 0.4)), 8, generator(0), PlaneGround.flat())
     state = state[:, None].clone()
-    state[..., 2] -= 0.01
+    state[..., 2] -= sunk
     geometry = model(state, PlaneGround.flat())
     radius = torch.tensor([slot.radius for slot in spec.slots])
     gap = torch.where(geometry.active, geometry.distance - radius, torch.inf)
@@ -341,6 +344,14 @@ def test_contacts_that_are_the_same_agree_wherever_the_engine_puts_the_point():
     assert sum(body.touching for body in found.bodies.values()) >= 8
     error = sum(body.gap_error for body in found.bodies.values()) / sensor
     assert error == pytest.approx(1e-3, rel=0.05)
+
+
+def test_what_hovers_does_not_touch():
+    """Contacts that the engine reports before anything touches are explained by slots, which count as not touching."""
+    pairs, geometry = made_up_pairs(sunk=-0.005)
+    found = compare(pairs, geometry, ant())
+    assert sum(body.explained for body in found.bodies.values()) == len(pairs.env) > 0
+    assert not any(body.touching or body.confirmed for body in found.bodies.values())
 
 
 def test_contacts_elsewhere_are_not_explained():

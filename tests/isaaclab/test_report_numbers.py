@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import html
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from nerd_core import checkpoint
 from nerd_core.network.architectures.mlp import MlpCfg
 from nerd_core.predictor.predictor import Predictor, PredictorCfg
 from nerd_isaaclab.demo import recipes, report, results, steps
-from nerd_isaaclab.demo.recipe import smoke
+from nerd_isaaclab.demo.recipe import PolicyTraining, smoke
 from support import robots
 
 pytestmark = pytest.mark.unit
@@ -35,7 +36,8 @@ def mode(mean: float) -> dict[str, Any]:
         },
         "terms": {"alive": {"mean": mean + 1, "std": 1.5}},
         "commands": {},
-        "ends": {"time_out": (mean - 50) / 100, "cart_out": (150 - mean) / 100, "never": 0.0},
+        "ends": {"time_out": (mean - 50) / 100, "cart_out": (150 - mean) / 100, "never": 0.0}
+        | {"nerd_guard": max(mean - 120, 0) / 100},
     }
 
 
@@ -119,6 +121,7 @@ def test_tables_hold_the_numbers_of_the_json(numbers: dict[str, Any], tmp_path: 
         ["speed [m/s]", "1.25 ± 0.125", "1 ± 0.1"],
         ["ended by time out", "75.0 %", "50.0 %"],
         ["ended by cart out", "25.0 %", "50.0 %"],
+        ["ended by nerd guard", "5.0 %", "0.0 %"],
     ]
     text = page.read_text()
     assert "17 new roll-outs" in text and "in 19 episodes" in text and "3 roll-outs of the model left" in text
@@ -137,6 +140,38 @@ def test_tiles_hold_the_main_numbers(numbers: dict[str, Any]):
     assert found["reward gap between model and PhysX, largest of all policies"] == "-40.00 %"
     assert found["training of the model"] == "3.2 min"
     assert f"{numbers['model']['parameters']:,}" in found.values()
+
+
+def test_what_is_not_finite_is_said_in_words(numbers: dict[str, Any], tmp_path: Path):
+    """An error that is infinite shows as diverged in its tile and in its row, and as null in the JSON."""
+    numbers["evaluations"][0]["horizons"]["500"]["joint_rad"] = math.inf
+    page, plain = report.write_report(numbers, {}, tmp_path)
+    assert tiles(page.read_text())["joints, mean error over 500 steps"] == "diverged"
+    assert tables(page.read_text())[0][2][3] == "diverged"
+    assert json.loads(plain.read_text())["evaluations"][0]["horizons"]["500"]["joint_rad"] is None
+
+
+def result_of(seed: int, mode: str) -> dict[str, Any]:
+    """A training whose one return says which it is."""
+    curve = {"iteration": [0.0], "seconds": [0.0], "length": [9.0]}
+    return {"curve": {**curve, "return": [(seed + (10 if mode == "physx" else 0)) * 0.5]}, "seconds": 1.0}
+
+
+@pytest.mark.parametrize("physx_seeds", [(), (5, 6)])
+def test_every_result_is_gathered_under_its_mode_and_seed(physx_seeds: tuple[int, ...], monkeypatch):
+    """Curves carry mode and seed of their trainings, returns as published, and transfers the seed of their policy. The
+    curve that the repository keeps stands for PhysX where none was trained in it.
+    """
+    policy = PolicyTraining("NeRD-Cartpole", 1, seeds=(1, 2), physx_seeds=physx_seeds)
+    found: dict[str, Any] = {steps.policy_name(policy, seed, "neural"): result_of(seed, "neural") for seed in (1, 2)}
+    found |= {steps.policy_name(policy, seed, "physx"): result_of(seed, "physx") for seed in physx_seeds}
+    found |= {steps.transfer_name(policy, seed): {"reward_gap": seed / 10} for seed in (1, 2)}
+    monkeypatch.setattr(results, "kept_curve", lambda task: result_of(7, "physx")["curve"])
+    gathered = results._policy(policy, found, 0.25, None)
+    runs = [(run["mode"], run["seed"], run["curve"]["return"]) for run in gathered["runs"]]
+    in_physx = [("physx", seed, [2.0 * (seed + 10)]) for seed in physx_seeds] or [("physx", "kept", [34.0])]
+    assert runs == [("neural", 1, [2.0]), ("neural", 2, [4.0]), *in_physx]
+    assert gathered["transfers"] == [{"seed": 1, "reward_gap": 0.1}, {"seed": 2, "reward_gap": 0.2}]
 
 
 def test_the_row_of_all_seeds_is_the_mean(numbers: dict[str, Any]):

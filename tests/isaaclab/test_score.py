@@ -11,6 +11,7 @@ import importlib
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from nerd_isaaclab.evaluation import score as score_module
 from nerd_isaaclab.evaluation import score_worker
 from nerd_isaaclab.evaluation.score import ScoreCfg, ScoreError, score
 from nerd_isaaclab.evaluation.transfer import TransferCfg, TransferError, transfer
+from nerd_isaaclab.policies import play
 from nerd_isaaclab.policies.play import play_episodes
 from nerd_isaaclab.policies.policy import Policy
 from nerd_isaaclab.programs import transfer as transfer_program
@@ -127,6 +129,19 @@ def test_playing_stops_with_the_last_episode_and_acts_by_the_mean(policy: Policy
     assert all(action.flatten().tolist() == [0.0, 2.0] for action in env.actions)
     play_episodes(StubEnv((Episode(12, ("fell",)), Episode(3)), 25), policy, (), None, lambda *r: reports.append(r))
     assert reports == [(10, 25, 1)]
+
+
+def test_recorded_states_end_with_their_episode(policy: Policy, monkeypatch):
+    """States are those before each step of the first episodes of the first environments, and none after their end."""
+    env, states = StubEnv((*EPISODES, *(Episode(8),) * play.RECORDED)), []
+    reader = SimpleNamespace(read=lambda: torch.stack([env.height, 0.0 * env.height], dim=-1))
+    monkeypatch.setattr(play, "_state_reader", lambda env: reader)
+    play_episodes(env, policy, (), states)
+    recorded = torch.stack(states)
+    assert recorded.shape == (8, play.RECORDED, 2)
+    for number, length in enumerate((8, 8, 3, 5, 8, 1)[: play.RECORDED]):
+        assert recorded[:length, number, 0].tolist() == list(range(length))
+        assert not recorded[length:, number].isfinite().any()
 
 
 def test_a_policy_of_another_task_is_refused(policy: Policy):
@@ -247,6 +262,15 @@ def test_the_gap_is_positive_when_the_model_pays_more(physx, neural, gap, worlds
     cfg = TransferCfg("NeRD-Cartpole", policy_file, "cartpole", record="motion")
     assert transfer(cfg, quiet=True).reward_gap == (None if gap is None else pytest.approx(gap))
     assert [str(cfg.record) for cfg in asked] == ["motion/neural.json", "motion/physx.json"]
+
+
+@pytest.mark.parametrize("word", ["env.nerd.mode=neural", "env.nerd.mode=physx", "env.nerd.checkpoint=ant"])
+def test_transfer_does_not_let_an_override_change_a_mode(word: str, worlds, policy_file: Path):
+    """An override of the mode or the model would run one mode under the name of the other: refused, nothing starts."""
+    cfg = TransferCfg("NeRD-Cartpole", policy_file, "cartpole", episodes=4, overrides=("env.decimation=3", word))
+    with pytest.raises(TransferError, match=f"got the override '{word}', expected none of env.nerd.mode"):
+        transfer(cfg, quiet=True)
+    assert not worlds
 
 
 def test_a_mode_that_fails_is_named(policy_file: Path, monkeypatch):

@@ -27,6 +27,13 @@ EMA = f"{LIBRARY}/training/ema.py"
 RUN = f"{LIBRARY}/training/run.py"
 SAVING = f"{LIBRARY}/training/saving.py"
 KERNEL = f"{LIBRARY}/mechanics/kernel/verification.py"
+STEP = f"{EXTENSION}/physics/neural_physics.py"
+STATE = f"{EXTENSION}/physics/robot_state.py"
+GROUND = f"{EXTENSION}/physics/ground.py"
+EXCITATION = f"{EXTENSION}/collect/excitation.py"
+AGREEMENT = f"{EXTENSION}/collect/contact_agreement.py"
+STARTS = f"{EXTENSION}/collect/initial_states.py"
+VISITED = f"{EXTENSION}/collect/visited_states.py"
 
 TEST_SCORE = "tests/isaaclab/test_score.py"
 TEST_EVALUATE = "tests/isaaclab/test_evaluate.py"
@@ -36,6 +43,25 @@ TEST_METRICS = "tests/core/training/test_metrics.py"
 TEST_EMA = "tests/core/training/test_ema.py"
 TEST_BEST = "tests/core/training/test_run.py::test_the_best_weights_are_kept_and_patience_ends_a_run"
 TEST_KERNEL = "tests/core/mechanics/test_kernel_verification.py"
+TEST_STEP = "tests/isaaclab/test_neural_physics.py"
+TEST_STATE = "tests/isaaclab/test_robot_state.py"
+TEST_GROUND = "tests/isaaclab/test_ground.py"
+TEST_VISITED = "tests/isaaclab/test_visited_states.py"
+TEST_CHARTS = "tests/isaaclab/test_demo_report.py::test_charts_of_the_page_show_the_results"
+TEST_JSON = "tests/isaaclab/test_demo_report.py::test_numbers_are_strict_json"
+_COLLECT = "tests/isaaclab/test_collect.py::"
+TEST_RANGE = _COLLECT + "test_controls_stay_in_their_range_and_repeat"
+TEST_SHARES = _COLLECT + "test_shares_are_kept_and_nothing_gets_no_trajectory"
+TEST_AMPLITUDES = _COLLECT + "test_random_fills_the_range_as_published_and_others_have_drawn_amplitudes"
+TEST_BANG = _COLLECT + "test_bang_is_held_at_the_ends_of_the_range"
+TEST_MEMORY = _COLLECT + "test_only_random_forgets_from_step_to_step"
+TEST_PD = _COLLECT + "test_pd_pushes_towards_its_targets"
+TEST_CLEAR = _COLLECT + "test_floating_robots_start_clear_of_any_plane"
+TEST_FILLED = _COLLECT + "test_ranges_are_filled"
+TEST_AGREE = _COLLECT + "test_contacts_that_are_the_same_agree_wherever_the_engine_puts_the_point"
+TEST_HOVERS = _COLLECT + "test_what_hovers_does_not_touch"
+TEST_ELSEWHERE = _COLLECT + "test_contacts_elsewhere_are_not_explained"
+TEST_PLACED = _COLLECT + "test_contacts_of_the_solver_take_the_place_of_geometry"
 
 
 @dataclass(frozen=True)
@@ -76,6 +102,9 @@ FAULTS = (
     Fault(PLAY, "term: number / count", "term: number", TEST_SCORE),
     Fault(PLAY, "(each / together)", "(each / 1.0)", TEST_SCORE),
     Fault(PLAY, "torch.where(playing, value, followed.get(name, 0.0))", "value", TEST_SCORE),
+    Fault(PLAY, "if not playing.any():", "if not playing.all():", TEST_SCORE),
+    Fault(PLAY, "torch.where(playing[:, None], reader.read(), torch.nan)", "reader.read()", TEST_SCORE),
+    Fault(PLAY, "[:RECORDED].cpu()", ".cpu()", TEST_SCORE),
     # the engine's process gets what was asked for
     Fault(SCORE, "env.nerd.mode=neural", "env.nerd.mode=physx", TEST_SCORE),
     Fault(SCORE, 'f"env.nerd.checkpoint={path}", ', "", TEST_SCORE),
@@ -93,6 +122,7 @@ FAULTS = (
     Fault(TRANSFER, "(neural - physx) / abs(physx)", "(physx - neural) / abs(physx)", TEST_SCORE),
     Fault(TRANSFER, "(neural - physx) / abs(physx)", "(neural - physx) / physx", TEST_SCORE),
     Fault(TRANSFER, "(neural - physx) / abs(physx)", "(neural - physx) / abs(neural)", TEST_SCORE),
+    Fault(TRANSFER, '("env.nerd.mode", "env.nerd.checkpoint")', '("env.nerd.checkpoint",)', TEST_SCORE),
     # roll-outs of the protocol that was asked for
     Fault(EVALUATE, '"driven": {"random": 1.0}', '"driven": {"zero": 1.0}', TEST_EVALUATE),
     Fault(EVALUATE, '"driven": {"random": 1.0}', '"driven": {"held": 1.0}', TEST_EVALUATE),
@@ -102,6 +132,16 @@ FAULTS = (
     Fault(EVALUATE, "diverged=errors.diverged", "diverged=0", TEST_EVALUATE),
     Fault(EVALUATE, 'if spec.floating_base else "joint_m"', 'if True else "joint_m"', TEST_EVALUATE),
     Fault(EVALUATE, "cfg.steps, cfg.trajectories)", "cfg.steps)", TEST_EVALUATE),
+    Fault(
+        EVALUATE,
+        "initial=cfg.initial,\n        teacher_mode=cfg.teacher_mode,\n        physics",
+        "physics",
+        TEST_EVALUATE,
+    ),
+    Fault(EVALUATE, "overrides=cfg.overrides,", "", TEST_EVALUATE),
+    Fault(
+        EVALUATE, "task=cfg.task or default_task(predictor.spec.name)", 'task=cfg.task or "NeRD-Ant-Run"', TEST_EVALUATE
+    ),
     # errors
     Fault(METRICS, "states[:, 1:], truth[:, 1:]", "states[:, :-1], truth[:, :-1]", TEST_METRICS),
     Fault(METRICS, "curve[:horizon].mean()", "curve[horizon - 1]", TEST_METRICS),
@@ -113,6 +153,13 @@ FAULTS = (
     Fault(METRICS, "value / count", "value", TEST_METRICS),
     Fault(METRICS, "/ len(main)) if", ") if", TEST_EVALUATE),
     Fault(METRICS, "joint.kind == kind]", "True]", TEST_METRICS),
+    Fault(METRICS, "(dataset.length >= horizon)", "(dataset.length > horizon)", TEST_EVALUATE),
+    Fault(METRICS, "controls[:, step]", "controls[:, 0]", TEST_METRICS),
+    Fault(METRICS, "quat_conjugate(truth[..., at.root_quat])", "truth[..., at.root_quat]", TEST_METRICS),
+    Fault(METRICS, "joints[..., index] for", "joints[..., 0] for", TEST_EVALUATE),
+    Fault(METRICS, 'if not name.startswith("joint/")', "if True", TEST_EVALUATE),
+    Fault(METRICS, "predictor.train(was_training)", "predictor.train()", TEST_METRICS),
+    Fault(METRICS, "if horizon <= self.steps}", "if horizon < self.steps}", TEST_EVALUATE),
     # averaged weights are those that are judged and kept
     Fault(EMA, "min(self.decay,", "max(self.decay,", TEST_EMA),
     Fault(EMA, "1.0 - keep", "keep", TEST_EMA),
@@ -136,6 +183,91 @@ FAULTS = (
     Fault(KERNEL, ".amax(-1)", ".mean(-1)", TEST_KERNEL),
     Fault(KERNEL, ".median()", ".amin()", TEST_KERNEL),
     Fault(KERNEL, "nan_to_num(math.inf)", "nan_to_num(0.0)", TEST_KERNEL),
+    # whom the model steps, whose history is emptied, and what the engine is left with
+    Fault(STEP, "self._dynamics.reset(old ^ new)", "self._dynamics.reset(new)", TEST_STEP),
+    Fault(STEP, "self._dynamics.reset(old ^ new)", "self._dynamics.reset(None)", TEST_STEP),
+    Fault(STEP, "self._dynamics.held & self._neural", "self._dynamics.held.clone()", TEST_STEP),
+    Fault(STEP, "((new - old) / self._control_dt)[env_ids]", "((new - old) / self._physics_dt)[env_ids]", TEST_STEP),
+    Fault(
+        STEP,
+        "acceleration[env_ids] = ((new - old) / self._control_dt)[env_ids]",
+        "acceleration[:] = (new - old) / self._control_dt",
+        TEST_STEP,
+    ),
+    Fault(STEP, "(new_joints - joints) / self._control_dt", "(new_joints - joints) / self._physics_dt", TEST_STEP),
+    Fault(STEP, "== self._left).all(dim=-1)", "== self._left).any(dim=-1)", TEST_STEP),
+    Fault(
+        STEP,
+        "(self._robot.read_engine() == self._left)",
+        "((self._robot.read_engine() - self._left).abs() < 1.0e-5)",
+        TEST_STEP,
+    ),
+    Fault(STEP, "self._dynamics.reset(~kept)", "pass", TEST_STEP),
+    Fault(STEP, "self._dynamics.reset(~kept)", "self._dynamics.reset(None if (~kept).any() else ~kept)", TEST_STEP),
+    Fault(STEP, "state = torch.where(kept[:, None], self._state, state)", "pass", TEST_STEP),
+    Fault(STEP, "torch.where(neural[:, None], self._prediction, solved)", "self._prediction", TEST_STEP),
+    Fault(STEP, "self._prediction - solved", "solved - self._prediction", TEST_STEP),
+    Fault(STEP, "if self._substep == 0:", "if True:", TEST_STEP),
+    Fault(STEP, "self._left[env_ids] = torch.nan", "pass", TEST_STEP),
+    Fault(STEP, "self.contact_forces[env_ids] = 0.0", "pass", TEST_STEP),
+    Fault(STEP, "valid = ~self._dynamics.held & ", "valid = ", TEST_STEP),
+    Fault(STEP, "self.held_count += self.held", "self.held_count += self._dynamics.held", TEST_STEP),
+    Fault(
+        STEP,
+        "with self._robot.at_coming_update(self._control_dt):",
+        "with self._robot.at_coming_update(self._physics_dt):",
+        TEST_STEP,
+    ),
+    Fault(STEP, "self.one_step_error[self._neural_ids]", "self.one_step_error", TEST_STEP),
+    Fault(STEP, "error[:, part].abs().mean()", "error[:, part].mean()", TEST_STEP),
+    Fault(STEP, "self._neural is None or self.stock.handles_decimation()", "True", TEST_STEP),
+    Fault(STEP, "self._substep = 0\n        self.one_step_error = None", "self.one_step_error = None", TEST_STEP),
+    # states as the engine and the model count them
+    Fault(STATE, "2.0 * _TURN * torch.sign(angle)", "_TURN * torch.sign(angle)", TEST_STATE),
+    Fault(STATE, "(angle.abs() > _TURN)", "(angle.abs() > 0.5 * _TURN)", TEST_STATE),
+    Fault(STATE, "_TURN * torch.round(moved / _TURN)", "_TURN * torch.floor(moved / _TURN)", TEST_STATE),
+    Fault(STATE, "if self._is_physx:", "if True:", TEST_STATE),
+    Fault(STATE, "velocity[:, :3] - torch.linalg.cross(velocity[:, 3:], centre)", "velocity[:, :3]", TEST_STATE),
+    Fault(STATE, "pose[:, :3] - self._origins", "pose[:, :3]", TEST_STATE),
+    Fault(STATE, "self._origins[env_ids]", "self._origins[: len(env_ids)]", TEST_STATE),
+    Fault(STATE, "data.root_link_pose_w.torch, data.root_com_vel_w.torch]", "data.root_link_pose_w.torch]", TEST_STATE),
+    Fault(STATE, "data._sim_timestamp = now + dt", "data._sim_timestamp = now", TEST_STATE),
+    Fault(STATE, "finally:\n            data._sim_timestamp = now", "finally:\n            pass", TEST_STATE),
+    Fault(STATE, "targets[kind][:, joints] = control[:, columns]", "targets[kind][:, columns] = control", TEST_STATE),
+    # the ground that contacts are computed with
+    Fault(GROUND, "if len(planes) == 1:", "if True:", TEST_GROUND),
+    Fault(GROUND, "origins[:, None] * normals", "0.0 * origins[:, None] * normals", TEST_GROUND),
+    Fault(GROUND, "placement=origins", "placement=None", TEST_GROUND),
+    Fault(GROUND, "points @ matrix[:3, :3] + matrix[3, :3]", "points + matrix[3, :3]", TEST_GROUND),
+    Fault(GROUND, "float(normal @ matrix[3, :3])", "float(matrix[3, 2])", TEST_GROUND),
+    Fault(GROUND, "matrix[axis, :3] / np.linalg.norm(matrix[axis, :3])", "matrix[axis, :3]", TEST_GROUND),
+    Fault(GROUND, "indices[start : start + corners] + count", "indices[start : start + corners]", TEST_GROUND),
+    Fault(GROUND, "start += corners", "start += 4", TEST_GROUND),
+    Fault(GROUND, "for i in range(1, corners - 1)", "for i in range(1, 2)", TEST_GROUND),
+    Fault(GROUND, "walk.PruneChildren()", "pass", TEST_GROUND),
+    Fault(
+        GROUND, "GetCollisionEnabledAttr().Get() is not False", "GetCollisionEnabledAttr() is not False", TEST_GROUND
+    ),
+    # what is collected is what was asked for
+    Fault(EXCITATION, "limits.middle + unit", "unit", TEST_RANGE),
+    Fault(EXCITATION, "0.5 * (self.high - self.low)", "(self.high - self.low)", TEST_RANGE),
+    Fault(EXCITATION, "torch.where(whole, unit, unit * amplitude)", "unit * amplitude", TEST_AMPLITUDES),
+    Fault(EXCITATION, "torch.where(whole, unit, unit * amplitude)", "unit", TEST_AMPLITUDES),
+    Fault(EXCITATION, "torch.tensor(list(shares.values()))", "torch.ones(len(shares))", TEST_SHARES),
+    Fault(EXCITATION, "torch.where(held < 0.0, -1.0, 1.0)", "held.sign().cumprod(1)", TEST_BANG),
+    Fault(EXCITATION, "keep * value + (1.0 - keep**2).sqrt()", "(1.0 - keep**2).sqrt()", TEST_MEMORY),
+    Fault(EXCITATION, "(self._target[:, step] - position)", "(position - self._target[:, step])", TEST_PD),
+    Fault(EXCITATION, "- self._damping * velocity", "+ self._damping * velocity", TEST_PD),
+    Fault(STARTS, "(CLEARANCE - _gap(contacts, state, ground))", "(-0.05 - _gap(contacts, state, ground))", TEST_CLEAR),
+    Fault(STARTS, "cfg.slide_vel, cfg.joint_vel", "cfg.joint_vel, cfg.slide_vel", TEST_FILLED),
+    Fault(STARTS, "0.5 * (upper - lower) * cfg.joint_pos_share", "0.4 * (upper - lower)", TEST_FILLED),
+    Fault(AGREEMENT, "geometry.distance <= radius", "geometry.distance <= 0.0", TEST_AGREE),
+    Fault(AGREEMENT, "(touching & confirmed)[..., slots]", "confirmed[..., slots]", TEST_HOVERS),
+    Fault(AGREEMENT, "near |= (point - geometry.point[at])", "near &= (point - geometry.point[at])", TEST_AGREE),
+    Fault(AGREEMENT, "TOLERANCE = 5.0e-3", "TOLERANCE = 1.0e-2", TEST_ELSEWHERE),
+    Fault(AGREEMENT, "pairs.gap[row] + radius[slot]", "pairs.gap[row]", TEST_PLACED),
+    Fault(VISITED, "torch.where(self._guard(drawn).unsqueeze(-1), drawn, first)", "drawn", TEST_VISITED),
+    Fault(VISITED, "path[times, envs]", "path[0 * times, envs]", TEST_VISITED),
     # what the report shows
     Fault(REPORT, '_spread(neural["return"]), _spread(physx["return"])', '_spread(physx["return"]), ""', TEST_REPORT),
     Fault(
@@ -151,4 +283,26 @@ FAULTS = (
     ),
     Fault(REPORT, '["horizons"].items())[-1]', '["horizons"].items())[0]', TEST_REPORT),
     Fault(RESULTS, "round(value / control_dt, 2)", "round(value, 2)", TEST_CURVE),
+    Fault(REPORT, "{100 * neural['ends'][name]:.1f} %", "{100 * share:.1f} %", TEST_REPORT),
+    Fault(REPORT, 'if share or neural["ends"][name]:', "if share:", TEST_REPORT),
+    Fault(REPORT, "published.get(horizon, {})", 'published.get("100", {})', TEST_REPORT),
+    Fault(REPORT, 'for mode in ("neural", "physx")', 'for mode in ("physx", "neural")', TEST_REPORT),
+    Fault(REPORT, "means.append(total / count)", "means.append(total)", TEST_CHARTS),
+    Fault(REPORT, "[seconds / 60 for seconds", "[seconds for seconds", TEST_CHARTS),
+    Fault(REPORT, "if isinstance(value, float) and not math.isfinite(value)", "if False", TEST_JSON),
+    Fault(REPORT, '"diverged"\n', '"0"\n', TEST_REPORT),
+    Fault(RESULTS, '("neural", policy.seeds), ("physx", policy.physx_seeds)', '("neural", policy.seeds),', TEST_REPORT),
+    Fault(RESULTS, "not policy.physx_seeds", "policy.physx_seeds", TEST_REPORT),
+    Fault(
+        RESULTS,
+        "for policy in recipe.policies\n        ],",
+        "for policy in recipe.policies[:0]\n        ],",
+        TEST_REPORT,
+    ),
+    Fault(
+        RESULTS,
+        "zip(policy.seeds, transfers, strict=True)",
+        "zip(policy.seeds, transfers[::-1], strict=True)",
+        TEST_REPORT,
+    ),
 )

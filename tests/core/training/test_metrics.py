@@ -81,6 +81,9 @@ def test_chunks_do_not_change_errors():
     small, large = (open_loop(predictor, data, 12, chunk=chunk) for chunk in (3, 100))
     assert small.at(12) == pytest.approx(large.at(12), rel=1e-5)
     assert open_loop(predictor, data, 12, trajectories=4).trajectories == 4
+    assert predictor.training, "it trains on as before"
+    open_loop(predictor.eval(), data, 12, trajectories=1)
+    assert not predictor.training, "or does not"
 
 
 def test_divergence_is_counted_and_never_averages_away():

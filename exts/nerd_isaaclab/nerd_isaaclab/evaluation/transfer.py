@@ -88,6 +88,12 @@ def transfer(cfg: TransferCfg, quiet: bool = False) -> TransferResult:
         FileNotFoundError: There is no such policy.
     """
     check_task(cfg.task)
+    for word in cfg.overrides:
+        if word.lstrip("+~").split("=")[0] in ("env.nerd.mode", "env.nerd.checkpoint"):
+            raise TransferError(
+                f"got the override '{word}', expected none of env.nerd.mode and env.nerd.checkpoint: both modes are "
+                "run, the second with --checkpoint"
+            )
     find_checkpoint(cfg.checkpoint)
     load_policy(cfg.policy)
     neural_first = {mode: _score(cfg, mode, quiet) for mode in ("neural", "physx")}  # a wrong model is told at once

@@ -19,13 +19,6 @@ from nerd_core.dynamics import NeuralDynamics
 
 from .robot_state import RobotState
 
-TELEPORT_TOLERANCE = 1.0e-3
-"""A state that differs by more than this from the one that was written last was changed by a reset, an event or a user
-[m, rad, m/s or rad/s].
-
-Values come back from the engine exactly, but for the rounding of positions far from the world's origin, of the
-quaternion and of the velocity at the centre of mass; all of it is far below, and any push or teleport far above."""
-
 
 class NeuralPhysics:
     """A step of the learned dynamics in the place of a control step of physics.
@@ -53,7 +46,10 @@ class NeuralPhysics:
         self._decimation = decimation
         self._control_dt = physics_dt * decimation
         self._neural: torch.Tensor | None = None
-        self._expected: torch.Tensor | None = None
+        self._state: torch.Tensor | None = None
+        """State after the last control step in the model's own numbers, shape (N, S)."""
+        self._left: torch.Tensor | None = None
+        """What the engine held of it at the end of that step, see :meth:`RobotState.read_engine`."""
         self._substep = 0
         self.held = torch.zeros_like(dynamics.held)
         """Neural environments that the guard held in the last control step, shape (N,). A reset does not clear it."""
@@ -108,8 +104,8 @@ class NeuralPhysics:
         Args:
             neural: Mask of the neural environments, shape (N,); None for all of them.
         """
-        if self._expected is not None:
-            everything = torch.ones(len(self._expected), dtype=torch.bool, device=self._expected.device)
+        if self._left is not None:
+            everything = torch.ones_like(self.held)
             old = everything if self._neural is None else self._neural
             new = everything if neural is None else neural
             self._dynamics.reset(old ^ new)
@@ -122,10 +118,10 @@ class NeuralPhysics:
         """Empties the history of environments that were reset."""
         self._dynamics.reset(None if isinstance(env_ids, slice) else env_ids.long())
         self.contact_forces[env_ids] = 0.0
-        if self._expected is not None:
+        if self._left is not None:
             # Not in place: it may have been made in inference mode, and a tensor from there must not change outside.
-            self._expected = self._expected.clone()
-            self._expected[env_ids] = torch.nan  # differs from anything: the state is read from the engine
+            self._left = self._left.clone()
+            self._left[env_ids] = torch.nan  # differs from anything: the state is read from the engine
 
     def error_summary(self) -> dict[str, torch.Tensor]:
         """Mean absolute one-step error of the neural environments against the solver, by quantity."""
@@ -154,7 +150,8 @@ class NeuralPhysics:
             self._robot.publish_accelerations(
                 (new_joints - joints) / self._control_dt, (new_bodies - bodies) / self._control_dt
             )
-        self._expected = state
+            self._left = self._robot.read_engine()
+        self._state = state
         self.on_contact_forces()
 
     def _step_some(self, neural: torch.Tensor) -> None:
@@ -177,19 +174,21 @@ class NeuralPhysics:
             for acceleration, old, new in zip(accelerations, self._before, self._robot.velocities(), strict=True):
                 acceleration[env_ids] = ((new - old) / self._control_dt)[env_ids]
             self._robot.publish_accelerations(*accelerations)
-        self._expected = state
+            self._left = self._robot.read_engine()
+        self._state = state
 
     def _predict(self) -> torch.Tensor:
         """The model's next state for every environment; histories of those that were moved from outside are emptied.
 
         Where the engine holds what was left there, the state is taken from here: it has not been rounded by the
-        position of the environment in the world.
+        position of the environment in the world. The engine gives back what was written to the last bit, and nothing in
+        Isaac Lab rewrites a state, so that any difference is somebody's move, however small.
         """
         state = self._robot.read()
-        if self._expected is not None:
-            kept = self._robot.distance(state, self._expected) <= TELEPORT_TOLERANCE
+        if self._left is not None and self._state is not None:
+            kept = (self._robot.read_engine() == self._left).all(dim=-1)
             self._dynamics.reset(~kept)
-            state = torch.where(kept[:, None], self._expected, state)
+            state = torch.where(kept[:, None], self._state, state)
         prediction = self._dynamics.step(state, self._robot.read_control())
         self.held = self._dynamics.held.clone() if self._neural is None else self._dynamics.held & self._neural
         self.held_count += self.held

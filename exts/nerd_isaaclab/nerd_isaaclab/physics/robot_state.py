@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import torch
 import warp as wp
 
+from nerd_core.robot.frames import quat_rotate
 from nerd_core.robot.spec import RobotSpec
 
 if TYPE_CHECKING:
@@ -59,8 +60,22 @@ class RobotState:
         joints = (data.joint_pos.torch, data.joint_vel.torch)
         if not self.spec.floating_base:
             return torch.cat(joints, dim=-1)
-        pose, velocity = data.root_link_pose_w.torch, data.root_link_vel_w.torch
-        return torch.cat((pose[:, :3] - self._origins, pose[:, 3:], joints[0], velocity, joints[1]), dim=-1)
+        pose, velocity = data.root_link_pose_w.torch, data.root_com_vel_w.torch
+        # Not ``root_link_vel_w``: on the ovphysx backend of Isaac Lab 3.0.0 that is the velocity of the centre of mass.
+        centre = quat_rotate(pose[:, 3:], data.body_com_pose_b.torch[:, 0, :3])
+        linear = velocity[:, :3] - torch.linalg.cross(velocity[:, 3:], centre)
+        parts = (pose[:, :3] - self._origins, pose[:, 3:], joints[0], linear, velocity[:, 3:], joints[1])
+        return torch.cat(parts, dim=-1)
+
+    def read_engine(self) -> torch.Tensor:
+        """A copy of the state as the engine holds it, shape (N, E): no arithmetic has touched it, so that two are equal
+        to the last bit unless somebody wrote, or the engine stepped, in between.
+        """
+        data = self._robot.data
+        numbers = [data.joint_pos.torch, data.joint_vel.torch]
+        if self.spec.floating_base:
+            numbers += [data.root_link_pose_w.torch, data.root_com_vel_w.torch]
+        return torch.cat(numbers, dim=-1)
 
     def write(self, state: torch.Tensor, env_ids: torch.Tensor | None = None) -> None:
         """Writes the state of some environments into the simulator. Kinematics are not evaluated here.
@@ -117,13 +132,6 @@ class RobotState:
         state = state.clone()
         state[:, self._wrapping] = angle
         return state
-
-    def distance(self, state: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-        """Largest difference of two states by environment, whole turns of wrapping joints aside, shape (N,)."""
-        difference = state - other
-        angle = difference[:, self._wrapping]
-        difference[:, self._wrapping] = angle - _TURN * torch.round(angle / _TURN)
-        return difference.abs().amax(dim=-1)
 
     def velocities(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Copies of the joint velocities (N, J) and of the bodies' velocities at their centres of mass (N, B, 6)."""
