@@ -37,7 +37,7 @@ from ..robot.frames import ChangeCodec, quat_from_rotvec, quat_mul, quat_normali
 from ..robot.kinematics import rotation_columns
 from ..robot.spec import RobotSpec
 from .config import MechanicsCfg
-from .constants import FASTEST_JOINT, MOMENTUM_EPSILON
+from .constants import MOMENTUM_EPSILON
 from .constraint_solver import ConstraintSolver
 from .kernel.verification import TRIAL_STATES, differentiated_otherwise, verified_kernel
 from .multibody import BodyFrames, BodyMotion, CentroidalMomentum, Multibody
@@ -75,7 +75,8 @@ class Mechanics(nn.Module):
         place = {name: number for number, name in enumerate(spec.joint_names)}
         efforts = torch.zeros(self.multibody.dim, len(spec.controls))
         for column, control in enumerate(spec.controls):
-            efforts[self._root_dim + place[control.joint], column] = 1.0
+            if control.kind == "effort":
+                efforts[self._root_dim + place[control.joint], column] = 1.0
         self.register_buffer("_effort_matrix", efforts, persistent=False)
         self.register_buffer("_gravity", torch.tensor(spec.gravity).unsqueeze(-1), persistent=False)
         self.mass = sum(body.inertia.mass for body in spec.bodies if body.inertia is not None)
@@ -150,7 +151,7 @@ class Mechanics(nn.Module):
     def _advance(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> Tensor:
         """What :meth:`_next_state` says."""
         at, multibody, decimation = self.spec.state, self.multibody, self.spec.decimation
-        effort = self._effort_matrix @ control.t()
+        effort, targets = self._effort_matrix @ control.t(), self.solver.drives.targets(control)
         root = _Root.at_origin(state[:, at.root_quat]) if self._root_dim else None
         rotation, displacement = (None, None) if root is None else (root.rotation, root.displacement)
         joint_pos, velocity = state[:, at.joint_pos], multibody.generalised_velocity(state, rotation)
@@ -158,13 +159,19 @@ class Mechanics(nn.Module):
         jacobian = multibody.mass_weighted_jacobian(frames)
         planes = self.solver.contacts.ground_planes(frames, rotation, contacts)
         for physics_step in range(decimation):
+            velocity = self.solver.drives.slowed(velocity)
             gravity = self._gravity if rotation is None else rotate_inverse(rotation, self._gravity)
             inverse_mass, motion = multibody.inverse_mass(jacobian), multibody.motion(frames, velocity)
             applied, bias = self._free_delta_v(effort, gravity, inverse_mass, frames, jacobian, motion)
             touching = None
             if planes is not None:
                 touching = self.solver.contacts.constraints(frames, motion, planes, rotation, displacement)
-            solved, moved, joint_pos = self.solver(velocity + bias, applied, inverse_mass, joint_pos, touching)
+            responses = None
+            if self.solver.drives.needs_responses:
+                responses = multibody.largest_responses(jacobian, inverse_mass, rotation)
+            solved, moved, joint_pos = self.solver(
+                velocity + bias, applied, inverse_mass, joint_pos, touching, targets, responses
+            )
             before, with_impulses, velocity = velocity, velocity + solved, velocity + applied + bias + solved
             if root is None:
                 if physics_step + 1 < decimation:
@@ -243,29 +250,7 @@ def require_known_forces(spec: RobotSpec) -> None:
     The effort limit of a joint is that of its drive, here its damping: efforts that are applied are not limited by it
     (``tests/isaaclab/test_mechanics_of_physx.py`` has that of PhysX).
     """
-    instead = "learn the free motion of this robot instead (nerd train --free-motion)"
-    held = [joint.name for joint in spec.joints if joint.stiffness]
-    others = [control.joint for control in spec.controls if control.kind != "effort"]
-    if held or others:
-        raise ValueError(
-            f"got springs at {held} and targets for {others} of '{spec.name}', expected efforts alone for "
-            f"mechanics: {instead}"
-        )
-    friction = {joint.name: joint.friction for joint in spec.joints if joint.friction}
-    if friction:
-        raise ValueError(
-            f"got friction in joints of '{spec.name}', {friction}, expected none: mechanics does not "
-            f"know it. Take it out of the asset, or {instead}"
-        )
-    for joint in spec.joints:
-        if joint.damping * FASTEST_JOINT > joint.effort_limit:
-            speed = joint.effort_limit / joint.damping
-            raise ValueError(
-                f"the drive of '{joint.name}' reaches its limit of {joint.effort_limit:.4g} at {speed:.4g} rad/s or "
-                f"m/s (its damping is {joint.damping:.4g}), expected no limit below {FASTEST_JOINT:g} for mechanics, "
-                f"whose drives have none: raise the joint's effort limit in the asset if it never is that fast, or "
-                f"{instead}"
-            )
+    return
 
 
 class _Root(NamedTuple):

@@ -28,12 +28,20 @@ SCHEMA = "nerd.robot_spec/1"
 
 JointKind = Literal["revolute", "prismatic"]
 ControlKind = Literal["effort", "position", "velocity"]
+DriveKind = Literal["force", "acceleration"]
 SlotShape = Literal["sphere", "capsule", "box", "mesh"]
 Vector = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
 
 IDENTITY_QUAT: Quaternion = (0.0, 0.0, 0.0, 1.0)
 AXES: dict[str, Vector] = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
+
+NOT_OF_THE_MEANING = {
+    "bodies": ("inertia",),
+    "joints": ("drive", "target", "dynamic_friction", "viscous_friction", "velocity_limit"),
+}
+"""Fields that say how a robot moves, and not what a number means: specifications that differ in them go together, and
+those from before there were such fields still do."""
 
 CONTACT_GATE_RADII = 4.0
 """A contact slot is active nearer than this many of its radii (NeRD, constant of the published code)."""
@@ -69,9 +77,20 @@ class Joint:
     armature: float = 0.0
     """Inertia added to the joint, as of a rotor [kg m^2 or kg]."""
     friction: float = 0.0
-    """Friction coefficient of the joint, in the unit of the teacher."""
+    """Largest effort by which friction holds the joint at rest: static friction [N m or N]."""
     effort_limit: float = math.inf
     """Largest effort of the drive [N m or N]. Efforts that are applied are not limited by it."""
+    drive: DriveKind = "force"
+    """Whether stiffness and damping make efforts, or accelerations: those of a joint alone, without what hangs from it.
+    This and what follows is not part of the content hash: it does not change what a tensor means."""
+    target: float = 0.0
+    """Position to which the drive leads the joint where no control says one [rad or m]."""
+    dynamic_friction: float = 0.0
+    """Effort by which friction brakes a joint that moves [N m or N]."""
+    viscous_friction: float = 0.0
+    """More of it by the joint's speed [N m s/rad or N s/m]."""
+    velocity_limit: float = math.inf
+    """Largest speed of the joint [rad/s or m/s]."""
 
     def __post_init__(self):
         if self.wraps is None:
@@ -262,13 +281,15 @@ class RobotSpec:
         return columns, [self.joint_names.index(self.controls[i].joint) for i in columns]
 
     def meaning(self) -> dict[str, Any]:
-        """The plain form of what fixes the meaning of a tensor: all but guard and inertias. Each number has the type
-        that its field declares (1 becomes 1.0).
+        """The plain form of what fixes the meaning of a tensor: all but the guard and :data:`NOT_OF_THE_MEANING`. Each
+        number has the type that its field declares (1 becomes 1.0).
         """
         plain = to_plain(from_plain(RobotSpec, to_plain(self)))
         plain.pop("guard")
-        for body in plain["bodies"]:
-            body.pop("inertia")
+        for name, left_out in NOT_OF_THE_MEANING.items():
+            for each in plain[name]:
+                for field_name in left_out:
+                    each.pop(field_name)
         return plain
 
     @functools.cached_property

@@ -19,15 +19,20 @@ from ...robot.frames import rotation_matrix
 from ...robot.kinematics import local_transform
 from ...robot.spec import IDENTITY_QUAT, RobotSpec
 from ..constraint_solver import ConstraintSolver
+from ..joint_drives import has_friction
 from ..rules import Rules
 from .constraint_solver import JointParameters, SolverParameters
 from .contact_constraints import SlotParameters
+from .joint_drives import DriveParameters
 from .multibody import BodyParameters
 from .rules import FACTORS_PADDED, Factors
 from .step import Inputs, RobotTables, Sizes, StateLayout, make_kernel
 
 VERY_FAR = 1.0e9
 """A stop where there is none [rad or m]."""
+
+UNLIMITED = 1.0e30
+"""A limit where there is none [N m s or rad/s, N s or m/s]."""
 
 ENVS_A_LAUNCH = 64
 """Environments that a thread of the processor takes at a time."""
@@ -54,6 +59,7 @@ class RobotKernel:
             velocities=solver.multibody.dim,
             bodies=len(spec.bodies),
             joints=len(spec.joints),
+            drives=len(spec.joints) if any(solver.drives.is_driven) else 0,
             slots=len(slots),
             max_contacts=solver.max_contacts,
             hidden=max(1, solver.cfg.hidden),
@@ -75,12 +81,17 @@ class RobotKernel:
         root_dim, solver = self._solver.multibody.root_dim, self._solver
         supporting = [spec.joint_names.index(body.joint) for body in spec.bodies if body.joint is not None]
         velocities = {joint: root_dim + number for number, joint in enumerate(supporting)}
-        controlled = [velocities[spec.joint_names.index(control.joint)] for control in spec.controls]
+        controlled = [
+            velocities[spec.joint_names.index(control.joint)] if control.kind == "effort" else -1
+            for control in spec.controls
+        ]
+        drives = _drives(spec, solver) if any(solver.drives.is_driven) else []
         robot, device = RobotTables(), self._device
         robot.floating, robot.layout, robot.solver = int(spec.floating_base), _layout(spec), _numbers(spec, solver)
         robot.decimation, robot.ramp_mean, robot.gravity = spec.decimation, ramp_mean, wp.vec3(*spec.gravity)
         robot.tree = wp.array(_bodies(spec, velocities), dtype=BodyParameters, device=device)
         robot.joints = wp.array(_joints(spec, solver, velocities), dtype=JointParameters, device=device)
+        robot.drives = wp.array(drives, dtype=DriveParameters, device=device)
         robot.slots = wp.array(slots, dtype=SlotParameters, device=device)
         robot.controlled = wp.array(controlled, dtype=wp.int32, device=device)
         return robot
@@ -195,10 +206,31 @@ def _joints(spec: RobotSpec, solver: ConstraintSolver, velocities: dict[int, int
         joint.place, joint.velocity = number, velocities[number]
         joint.has_stop = int(solver.has_stop[row])
         joint.lower, joint.upper = max(lower, -VERY_FAR), min(upper, VERY_FAR)
-        joint.damping = spec.joints[number].damping
+        joint.is_driven = int(solver.drives.is_driven[row])
+        joint.damping = 0.0 if joint.is_driven else spec.joints[number].damping
         joint.typical_delassus = solver.typical_delassus[solver.max_contacts + row].item()
         joints.append(joint)
     return joints
+
+
+def _drives(spec: RobotSpec, solver: ConstraintSolver) -> list[Any]:
+    """What stays the same of what acts in each joint, in the order of the solver."""
+    drives, substep_dt = [], spec.physics_dt / solver.cfg.substeps
+    for row, number in enumerate(solver.joints.tolist()):
+        joint, drive = spec.joints[number], DriveParameters()
+        drive.body = next(i for i, body in enumerate(spec.bodies) if body.joint == joint.name)
+        drive.stiffness, drive.damping = joint.stiffness, joint.damping
+        drive.of_acceleration, drive.fixed_target = int(joint.drive == "acceleration"), joint.target
+        limit = joint.effort_limit * spec.physics_dt if solver.drives.is_limited[row] else UNLIMITED
+        drive.max_impulse, drive.max_speed = min(limit, UNLIMITED), min(joint.velocity_limit, UNLIMITED)
+        drive.has_friction = int(has_friction(joint))
+        drive.static_friction, drive.dynamic_friction = substep_dt * joint.friction, substep_dt * joint.dynamic_friction
+        drive.viscous_friction = substep_dt * joint.viscous_friction
+        columns = {control.kind: i for i, control in enumerate(spec.controls) if control.joint == joint.name}
+        drive.position_control = columns.get("position", -1)
+        drive.velocity_control = columns.get("velocity", -1)
+        drives.append(drive)
+    return drives
 
 
 def _slots(spec: RobotSpec, solver: ConstraintSolver) -> list[Any]:

@@ -19,6 +19,7 @@ from .constraint_solver import (
     solve_constraints,
 )
 from .contact_constraints import SlotGround, SlotParameters, slot_centre
+from .joint_drives import DriveParameters, DriveState, begin_drives, read_targets
 from .multibody import (
     BodyParameters,
     BodyState,
@@ -67,10 +68,12 @@ class RobotTables:
     """The bodies."""
     joints: wp.array[JointParameters]
     """The joints in the order of the solver."""
+    drives: wp.array[DriveParameters]
+    """What acts in them, in the same order; empty for a robot whose joints are braked at most."""
     slots: wp.array[SlotParameters]
     """The slots that can touch the ground, in the order of the solver; none for a robot that touches nothing."""
     controlled: wp.array[int]
-    """Number of the velocity on which each control acts."""
+    """Number of the velocity on which each control is an effort; -1 for one that is a target."""
     solver: SolverParameters
     """Numbers of the solver."""
 
@@ -101,6 +104,8 @@ class Sizes:
     """Bodies."""
     joints: int
     """Joints."""
+    drives: int
+    """Joints again, or none for a robot whose joints are braked at most."""
     slots: int
     """Slots that can touch the ground."""
     max_contacts: int
@@ -190,7 +195,8 @@ def read_inputs(robot: RobotTables, inputs: Inputs, work: Any, env: int, zeros: 
         joint_pos[place] = inputs.state[env, layout.joint_pos + place]
         velocity[joints[i].velocity] = inputs.state[env, layout.joint_vel + place]
     for i in range(robot.controlled.shape[0]):
-        effort[robot.controlled[i]] = effort[robot.controlled[i]] + inputs.control[env, i]
+        if robot.controlled[i] >= 0:
+            effort[robot.controlled[i]] = effort[robot.controlled[i]] + inputs.control[env, i]
     return quat, rotation, velocity, effort
 
 
@@ -286,6 +292,7 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
     features = wp.types.vector(length=sizes.hidden, dtype=wp.float32)
     dim = sizes.velocities
     body_count, joint_count, slot_count = sizes.bodies, max(1, sizes.joints), max(1, sizes.slots)
+    drive_count = max(1, sizes.drives)
     row_count, contact_count = max(1, sizes.joints + 3 * sizes.max_contacts), max(1, sizes.max_contacts)
 
     @wp.struct
@@ -303,12 +310,14 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
 
         bodies: wp.array[BodyState]
         joint_pos: wp.array[float]
+        drives: wp.array[DriveState]
         grounds: wp.array[SlotGround]
         contacts: wp.array[int]
         rows: wp.array[ConstraintRow]
         whitened_rows: wp.array[generalised]
         inverse_factor: wp.array[generalised]
         inverse_factor_columns: wp.array[generalised]
+        root_rotation: wp.mat33
 
     @wp.kernel(module="unique", enable_backward=False, module_options=OPTIONS)
     def advance(first: int, robot: RobotTables, weights: Weights, inputs: Inputs, next_state: wp.array2d[float]):
@@ -316,6 +325,7 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
         env = first + wp.tid()
         own_bodies = wp.zeros(shape=(body_count,), dtype=BodyState)
         own_joint_pos = wp.zeros(shape=(joint_count,), dtype=float)
+        own_drives = wp.zeros(shape=(drive_count,), dtype=DriveState)
         own_grounds = wp.zeros(shape=(slot_count,), dtype=SlotGround)
         own_contacts = wp.zeros(shape=(contact_count,), dtype=int)
         own_rows = wp.zeros(shape=(row_count,), dtype=ConstraintRow)
@@ -326,6 +336,7 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
         work = Work()
         work.bodies = wp.array(ptr=own_bodies.ptr, shape=(body_count,), dtype=BodyState)
         work.joint_pos = wp.array(ptr=own_joint_pos.ptr, shape=(joint_count,), dtype=float)
+        work.drives = wp.array(ptr=own_drives.ptr, shape=(drive_count,), dtype=DriveState)
         work.grounds = wp.array(ptr=own_grounds.ptr, shape=(slot_count,), dtype=SlotGround)
         work.contacts = wp.array(ptr=own_contacts.ptr, shape=(contact_count,), dtype=int)
         work.rows = wp.array(ptr=own_rows.ptr, shape=(row_count,), dtype=ConstraintRow)
@@ -344,7 +355,10 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
         place_bodies(tree, joint_pos, bodies)
         compute_inertias(tree, bodies)
         find_ground_planes(robot, inputs, work, env, rotation)
+        read_targets(robot, inputs, work, env)
         for physics_step in range(robot.decimation):
+            work.root_rotation = rotation
+            velocity = begin_drives(robot, work, velocity)
             gravity = wp.transpose(rotation) * robot.gravity
             compute_motion(tree, robot.floating, velocity, bodies)
             factorise_mass_matrix(tree, robot.floating, bodies, zeros, work.inverse_factor, columns)
