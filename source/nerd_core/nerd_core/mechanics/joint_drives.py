@@ -12,8 +12,8 @@ A drive is a spring and a damper between a joint and its targets. In a substep `
 
 where ``r`` is the time that remains behind the substep: a position target moves along with a velocity target so that it
 is reached when the physics step ends. The impulses of a physics step together stay below the effort limit times its
-length. For a drive of accelerations ``m`` is ``g / (1 + g) / (A + c B)``, with ``c`` for the compliance and ``B`` for how
-much the softer one of the joint's two bodies answers.
+length. For a drive of accelerations ``m`` is ``g / (1 + g) / (A + c B)``, with ``c`` for the compliance and ``B`` for
+how much the softer one of the joint's two bodies answers.
 
 Friction would bring the joint to rest in each substep; where that takes more than static friction, it brakes the joint
 by dynamic friction, and by more the faster it is. What a joint is faster than its limit is taken back. Both give way as
