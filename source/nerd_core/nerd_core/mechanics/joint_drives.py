@@ -130,7 +130,7 @@ class JointDrives(nn.Module):
         ]
         self.needs_responses = any(map(gives_way, joints))
         child = [next(i for i, body in enumerate(spec.bodies) if body.joint == joint.name) for joint in joints]
-        fast = [i for i, joint in enumerate(spec.joints) if joint.velocity_limit < math.inf]
+        fast = [i for i, joint in enumerate(spec.joints) if slows_others(joint)]
         fixed = torch.tensor([joint.target for joint in joints])
         buffers = {
             "_damping": torch.tensor([joint.damping for joint in joints]).unsqueeze(-1),
@@ -158,7 +158,7 @@ class JointDrives(nn.Module):
         return Targets(self._position_of @ control.t() + self._fixed_target, self._velocity_of @ control.t())
 
     def slowed(self, velocity: Tensor) -> Tensor:
-        """Generalised velocities with which a physics step begins: where a joint is faster than its limit, all joints
+        """Generalised velocities with which a physics step begins: where a hinge is faster than its limit, all joints
         are slowed by the same share.
 
         Args:
@@ -251,6 +251,13 @@ def gives_way(joint: Joint) -> bool:
     return has_friction(joint) or joint.velocity_limit < math.inf or of_acceleration
 
 
+def slows_others(joint: Joint) -> bool:
+    """Whether all joints are slowed where this one begins a physics step faster than its limit. PhysX does not look at
+    slides there.
+    """
+    return joint.kind == "revolute" and joint.velocity_limit < math.inf
+
+
 def _columns(spec: RobotSpec, joints: list[Joint], kind: str) -> Tensor:
     """Which control is the target of which joint, zeros and ones of shape (J, C)."""
     return torch.tensor(
@@ -258,4 +265,13 @@ def _columns(spec: RobotSpec, joints: list[Joint], kind: str) -> Tensor:
     ).reshape(len(joints), len(spec.controls))
 
 
-__all__ = ["JointDrives", "JointFriction", "JointTerms", "Targets", "gives_way", "has_drive", "has_friction"]
+__all__ = [
+    "JointDrives",
+    "JointFriction",
+    "JointTerms",
+    "Targets",
+    "gives_way",
+    "has_drive",
+    "has_friction",
+    "slows_others",
+]

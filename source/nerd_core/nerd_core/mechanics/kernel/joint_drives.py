@@ -38,6 +38,8 @@ class DriveParameters:
     """More of it per speed [kg m^2 or kg]."""
     max_speed: float
     """Largest speed [rad/s or m/s], very large where there is no limit."""
+    slows_others: int
+    """Whether all joints are slowed where this one begins a physics step faster than that."""
     fixed_target: float
     """Position to which the drive leads where no control says one [rad or m]."""
     position_control: int
@@ -79,7 +81,7 @@ def begin_drives(robot: Any, work: Any, velocity: Any):
     """Begins a physics step.
 
     Returns:
-        Generalised velocities: where a joint is faster than its limit, all joints are slowed by the same share.
+        Generalised velocities: where a hinge is faster than its limit, all joints are slowed by the same share.
     """
     joints = robot.joints
     drives = robot.drives
@@ -90,7 +92,7 @@ def begin_drives(robot: Any, work: Any, velocity: Any):
         states[i].impulse = 0.0
         states[i].effective_mass = 0.0
         speed = wp.abs(velocity[joints[i].velocity])
-        if speed > drives[i].max_speed:
+        if drives[i].slows_others == 1 and speed > drives[i].max_speed:
             share = wp.min(share, drives[i].max_speed / speed)
     if share < 1.0:
         for i in range(drives.shape[0]):

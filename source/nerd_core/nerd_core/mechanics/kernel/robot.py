@@ -19,7 +19,7 @@ from ...robot.frames import rotation_matrix
 from ...robot.kinematics import local_transform
 from ...robot.spec import IDENTITY_QUAT, RobotSpec
 from ..constraint_solver import ConstraintSolver
-from ..joint_drives import has_friction
+from ..joint_drives import has_friction, slows_others
 from ..rules import Rules
 from .constraint_solver import JointParameters, SolverParameters
 from .contact_constraints import SlotParameters
@@ -223,6 +223,7 @@ def _drives(spec: RobotSpec, solver: ConstraintSolver) -> list[Any]:
         drive.of_acceleration, drive.fixed_target = int(joint.drive == "acceleration"), joint.target
         limit = joint.effort_limit * spec.physics_dt if solver.drives.is_limited[row] else UNLIMITED
         drive.max_impulse, drive.max_speed = min(limit, UNLIMITED), min(joint.velocity_limit, UNLIMITED)
+        drive.slows_others = int(slows_others(joint))
         drive.has_friction = int(has_friction(joint))
         drive.static_friction, drive.dynamic_friction = substep_dt * joint.friction, substep_dt * joint.dynamic_friction
         drive.viscous_friction = substep_dt * joint.viscous_friction
