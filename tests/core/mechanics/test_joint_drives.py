@@ -15,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nerd_core.mechanics.config import MechanicsCfg
+from nerd_core.mechanics.multibody import Multibody
 from nerd_core.mechanics.step import Mechanics
-from nerd_core.robot.frames import ChangeCodec
-from nerd_core.robot.spec import Body, Control, ControlKind, Inertia, Joint, RobotSpec
+from nerd_core.robot.frames import ChangeCodec, out_of_frame, rotation_matrix
+from nerd_core.robot.spec import Body, Control, ControlKind, Inertia, Joint, Mimic, RobotSpec
 from support.robots import ant, cartpole, driven, random_state, random_tree, with_inertias
 
 UNTRAINED = MechanicsCfg(substeps=4, hidden=0)
@@ -129,7 +130,7 @@ def test_static_friction_holds_and_dynamic_friction_brakes():
 
 def test_dynamic_friction_alone_does_nothing():
     """As in PhysX, dynamic friction without static or viscous friction does nothing."""
-    assert moved(slider(dynamic_friction=3.0), 0.0, 2.0, 0.0, 0.0)[1] == pytest.approx(2.0, rel=1e-12)
+    assert moved(slider(("effort",), dynamic_friction=3.0), 0.0, 2.0, 0.0)[1] == pytest.approx(2.0, rel=1e-12)
 
 
 @given(st.floats(-50.0, 50.0), st.floats(-1.0e5, 1.0e5), st.floats(0.1, 10.0))
@@ -154,11 +155,28 @@ def test_a_joint_that_begins_too_fast_slows_all_joints():
     assert torch.allclose(*after, rtol=1e-12, atol=1e-12)
 
 
+def near_double_precision(spec: RobotSpec, state: torch.Tensor) -> bool:
+    """Whether the kernel is about as far from double precision as PyTorch is, for random controls."""
+    control = 0.5 * torch.randn(len(state), spec.control_dim, generator=torch.Generator().manual_seed(5))
+    mechanics = Mechanics(spec, ChangeCodec(spec), UNTRAINED, has_contacts=False)
+    by_pytorch = mechanics(state, control).detach()
+    with torch.no_grad():
+        said = mechanics(state, control)
+    assert next(iter(mechanics._kernels.values())) is not None
+    truth = copy.deepcopy(mechanics).double()(state.double(), control.double()).detach()
+    size = 1.0 + truth.abs().amax(-1)
+    ours, theirs = (
+        ((each - truth).abs().amax(-1) / size).quantile(torch.tensor([0.5, 0.9]).to(truth))
+        for each in (said, by_pytorch)
+    )
+    return bool((ours < 3.0 * theirs + 2.0e-6).all())
+
+
 DRIVEN = {
     "targets": {},
     "limited": {"effort_limit": 1.0},
     "friction": {"friction": 0.4, "dynamic_friction": 0.3, "viscous_friction": 0.05},
-    "friction alone": {"stiffness": 0.0, "damping": 0.0, "viscous_friction": 0.3},
+    "friction alone": {"stiffness": 0.0, "viscous_friction": 0.3},
     "fast": {"velocity_limit": 0.3},
     "accelerations": {"drive": "acceleration"},
     "all": {"effort_limit": 2.0, "friction": 0.2, "dynamic_friction": 0.1, "velocity_limit": 1.0},
@@ -177,17 +195,90 @@ def test_the_kernel_knows_drives(name: str, robot: str):
     state = random_state(spec, ENVS, seed=4, spread=0.5)
     if spec.floating_base:
         state[:, 2] += 5.0
-    control = 0.5 * torch.randn(ENVS, spec.control_dim, generator=torch.Generator().manual_seed(5))
-    mechanics = Mechanics(spec, ChangeCodec(spec), UNTRAINED, has_contacts=False)
-    by_pytorch = mechanics(state, control).detach()
-    with torch.no_grad():
-        said = mechanics(state, control)
-    assert list(mechanics._kernels.values())[0] is not None
-    truth = copy.deepcopy(mechanics).double()(state.double(), control.double()).detach()
-    size = 1.0 + truth.abs().amax(-1)
-    for share in (0.5, 0.9):
-        ours, theirs = (((each - truth).abs().amax(-1) / size).quantile(share) for each in (said, by_pytorch))
-        assert ours < 3.0 * theirs + 2.0e-6, f"{share}: got {ours:.1e}, PyTorch is off by {theirs:.1e}"
+    assert near_double_precision(spec, state)
+
+
+def finger_tree(mimic: Mimic) -> RobotSpec:
+    """A tree with a fixed base in which one joint follows another."""
+    spec = driven(with_inertias(random_tree(3, floating=False)), lower=-math.inf, upper=math.inf, wraps=False)
+    follower = replace(spec.joints[2], mimic=mimic, stiffness=0.0, damping=0.0)
+    joints = (*spec.joints[:2], follower, *spec.joints[3:])
+    return replace(spec, joints=joints, controls=tuple(Control(joint.name, "effort") for joint in joints))
+
+
+@pytest.mark.parametrize("ratio", [1.0, -0.5])
+def test_a_follower_follows(ratio: float):
+    """A joint that follows another is led to where it should be within a few steps and stays there, in all motion."""
+    spec = finger_tree(Mimic("joint_1", ratio, 0.1))
+    spec = replace(spec, joints=tuple(replace(each, armature=0.5) for each in spec.joints))
+    leader, codec = spec.joint_names.index("joint_1"), ChangeCodec(spec)
+    assert spec.joints[2].name != "joint_1"
+    state = random_state(spec, 8, seed=1, spread=0.3).double()
+    mechanics = Mechanics(spec, codec, UNTRAINED, has_contacts=False).double()
+    for _ in range(10):
+        state = codec.apply(state, mechanics(state, torch.zeros(8, spec.control_dim).double()).detach())
+    pos = state[:, spec.state.joint_pos]
+    assert (pos[:, 2] - ratio * pos[:, leader] - 0.1).abs().max() < 2e-3
+    assert state[:, spec.state.joint_vel].abs().max() > 0.1
+
+
+@pytest.mark.parametrize(
+    "mimic", [Mimic("joint_1", 0.7, 0.1), Mimic("joint_1", -1.0, 0.0, frequency=30.0, damping_ratio=0.7)]
+)
+def test_the_kernel_knows_followers(mimic: Mimic):
+    """Joints that follow others, firmly or by a spring, are led by the kernel as by PyTorch."""
+    pytest.importorskip("warp", reason="needs Warp, which Isaac Lab brings")
+    spec = finger_tree(mimic)
+    assert near_double_precision(spec, random_state(spec, ENVS, seed=4, spread=0.5))
+
+
+BODIES = {
+    "damped": {"linear_damping": 0.5, "angular_damping": 0.7},
+    "slowed": {"max_linear_velocity": 0.4, "max_angular_velocity": 0.5},
+    "weightless": {"has_gravity": False},
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("robot", ["ant", "tree"])
+def test_the_kernel_knows_damped_bodies(name: str, robot: str):
+    """Bodies that are damped, slowed or weightless move in the kernel as in PyTorch, and otherwise than others."""
+    pytest.importorskip("warp", reason="needs Warp, which Isaac Lab brings")
+    plain = with_inertias({"ant": ant(), "tree": random_tree(3, floating=False)}[robot])
+    bodies = tuple(replace(body, **BODIES[name]) if i % 2 else body for i, body in enumerate(plain.bodies))
+    spec, state = replace(plain, bodies=bodies), random_state(plain, ENVS, seed=4, spread=0.5)
+    assert near_double_precision(spec, state)
+    control = torch.zeros(ENVS, spec.control_dim)
+    said = [Mechanics(each, ChangeCodec(each), UNTRAINED, False)(state, control).detach() for each in (plain, spec)]
+    assert (said[0] - said[1]).abs().max() > 1e-2
+
+
+def test_a_damped_body_in_the_air_loses_momentum_as_it_should():
+    """All bodies damped alike, a robot in the air loses that share of its momentum, and falls by what is left of gravity;
+    a weightless one keeps its momentum.
+    """
+    spec = replace(with_inertias(ant()), decimation=1)
+    state, control = random_state(spec, 8, seed=3).double(), torch.zeros(8, spec.control_dim).double()
+
+    def momentum(spec: RobotSpec, x: torch.Tensor) -> torch.Tensor:
+        multibody = Multibody(spec).double()
+        frames = multibody.frames(x[:, spec.state.joint_pos])
+        turn = rotation_matrix(x[:, spec.state.root_quat])
+        velocity = multibody.generalised_velocity(x, turn.permute(1, 2, 0))
+        jacobian = multibody.mass_weighted_jacobian(frames)
+        return out_of_frame(turn, multibody.centroidal_momentum(frames, jacobian, velocity).linear.t())
+
+    for fields, kept, falls in (
+        ({"linear_damping": 3.0}, 1.0 - 3.0 / 120, 1.0 - 3.0 / 120),
+        ({"has_gravity": False}, 1.0, 0.0),
+    ):
+        bodies = tuple(replace(body, **fields) for body in spec.bodies)
+        damped, codec = replace(spec, bodies=bodies), ChangeCodec(spec)
+        mechanics = Mechanics(damped, codec, UNTRAINED, has_contacts=False).double()
+        after = codec.apply(state, mechanics(state, control).detach())
+        expected = kept * momentum(spec, state)
+        expected[:, 2] -= falls * 9.81 / 120 * mechanics.mass
+        assert torch.allclose(momentum(spec, after), expected, rtol=1e-6, atol=1e-6)
 
 
 REGIMES = {

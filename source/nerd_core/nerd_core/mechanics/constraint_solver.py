@@ -42,6 +42,7 @@ from .constants import CONTACT_COUNT_UNIT, EPSILON, TRAIT_CENTRE, UNREACHABLE, C
 from .contact_constraints import ContactConstraints, ContactSlots
 from .gauss_seidel import GaussSeidel
 from .joint_drives import JointDrives, JointTerms, Targets
+from .mimic_joints import MimicJoints
 from .multibody import Multibody
 from .rules import Rules
 from .vectors import length
@@ -115,7 +116,7 @@ class ConstraintSolver(nn.Module):
         rank_of_joint = {body.joint: rank[number] for number, body in enumerate(spec.bodies)}
         joints = sorted(range(len(spec.joints)), key=lambda i: rank_of_joint[spec.joint_names[i]])
         self._unilateral = self.max_contacts + len(joints)
-        self.drives = JointDrives(spec, joints, cfg)
+        self.drives, self.mimics = JointDrives(spec, joints, cfg), MimicJoints(spec, joints, cfg)
         self.has_stop = [i in stops.joints for i in joints]
         buffers = {
             "joints": torch.tensor(joints, dtype=torch.long),
@@ -178,6 +179,7 @@ class ConstraintSolver(nn.Module):
         displacement, sweep = torch.zeros_like(row_velocity), GaussSeidel(row_velocity, delassus, count, unilateral)
         impulse_sum = impulse = torch.zeros_like(row_velocity)
         traits = self._traits(diagonal, contacts) if self.rules else None
+        of_joints = slice(count, unilateral)
         for substep in range(substeps):
             sweep.velocity = sweep.velocity + gain
             gap = torch.cat((rows.gap[:count] + displacement[:count], self._stop_gap(pos, rows.at_upper)))
@@ -185,6 +187,8 @@ class ConstraintSolver(nn.Module):
             if traits is not None:
                 factors = self.rules[substep](self._features(gap, rows.gap, diagonal, sweep), traits)
             terms = self._terms(gap, displacement[unilateral:], rows, masses, constants, factors)
+            if self.mimics.constraints:
+                self.mimics.solve(sweep, self.mimics.errors(pos), rows.sign, delassus[of_joints, of_joints])
             if targets is not None:
                 drive_velocity = (rows.sign * self.drives.velocities(pos, targets, substep)).unbind()
             self._solve(sweep, terms, joint_terms, drive_velocity)

@@ -52,7 +52,16 @@ class GaussSeidel:
         self.normal_impulse = list(torch.zeros_like(velocity[:unilateral]).unbind())
         self.friction_impulse = list(torch.zeros_like(velocity[unilateral:]).unbind())
         self._drive_impulse = list(torch.zeros_like(velocity[contacts:unilateral]).unbind())
-        self._braking_impulse: dict[int, Tensor] = {}
+        self._other_impulse: dict[int, Tensor] = {}
+
+    def joint_velocity(self, joint: int) -> Tensor:
+        """Velocity of a joint, away from the stop that it looks at, shape (M,)."""
+        return self.velocity[self._contacts + joint]
+
+    def push_joint(self, joint: int, impulse: Tensor) -> None:
+        """Gives a joint an impulse that is no drive's and no stop's, shape (M,)."""
+        self._add(joint, None, impulse)
+        self._apply(self._contacts + joint, impulse)
 
     def solve_joint(
         self,
@@ -79,14 +88,14 @@ class GaussSeidel:
         if terms is not None and terms.friction is not None and terms.constraint_mass is not None:
             friction = _friction(terms.friction, terms.constraint_mass, velocity)
             velocity = torch.addcmul(velocity, terms.delassus, friction)
-            before = self._brake(joint, before, friction)
+            before = self._add(joint, before, friction)
         impulse = (self.normal_impulse[row] - effective_mass * (velocity + correction)).clamp(min=0.0)
         change = impulse - self.normal_impulse[row]
         self.normal_impulse[row] = impulse
         if terms is not None and terms.max_speed is not None and terms.constraint_mass is not None:
             velocity = torch.addcmul(velocity, terms.delassus, change)
             excess = velocity.clamp(-terms.max_speed, terms.max_speed) - velocity
-            before = self._brake(joint, before, terms.constraint_mass * excess)
+            before = self._add(joint, before, terms.constraint_mass * excess)
         self._apply(row, change if before is None else before + change)
 
     def _drive(self, joint: int, terms: JointTerms, velocity: Tensor, target: Tensor | None) -> Tensor:
@@ -99,10 +108,12 @@ class GaussSeidel:
         self._drive_impulse[joint] = total + impulse
         return impulse
 
-    def _brake(self, joint: int, before: Tensor | None, impulse: Tensor) -> Tensor:
-        """Adds an impulse of friction or of the limit of the speed to those before it in this substep."""
-        braking = self._braking_impulse.get(joint)
-        self._braking_impulse[joint] = impulse if braking is None else braking + impulse
+    def _add(self, joint: int, before: Tensor | None, impulse: Tensor) -> Tensor:
+        """Adds an impulse of friction, of the limit of the speed, or of what couples joints, to those before it in this
+        substep.
+        """
+        braking = self._other_impulse.get(joint)
+        self._other_impulse[joint] = impulse if braking is None else braking + impulse
         return impulse if before is None else before + impulse
 
     def solve_normal(self, contact: int, effective_mass: Tensor, correction: Tensor) -> None:
@@ -144,7 +155,7 @@ class GaussSeidel:
         """
         stops = self.normal_impulse[self._contacts :]
         joints = [stop + drive for stop, drive in zip(stops, self._drive_impulse, strict=True)]
-        for joint, braking in self._braking_impulse.items():
+        for joint, braking in self._other_impulse.items():
             joints[joint] = joints[joint] + braking
         return torch.stack((*self.normal_impulse[: self._contacts], *joints, *self.friction_impulse))
 

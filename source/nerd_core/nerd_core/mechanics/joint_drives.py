@@ -114,11 +114,9 @@ class JointDrives(nn.Module):
         super().__init__()
         self.spec, self.cfg = spec, cfg
         self._joints = joints = [spec.joints[i] for i in order]
-        targets = {kind: _columns(spec, joints, kind) for kind in ("position", "velocity")}
-        led = [bool(joint.stiffness) for joint in joints]
+        moved = {kind: {each.joint for each in spec.controls if each.kind == kind} for kind in ("position", "velocity")}
         self.has_target = [
-            has_drive(joint) and (is_led or bool(row.any()))
-            for joint, is_led, row in zip(joints, led, targets["velocity"], strict=True)
+            has_drive(joint) and bool(joint.stiffness or joint.name in moved["velocity"]) for joint in joints
         ]
         self.is_limited = [
             joint.effort_limit < math.inf and (target or joint.damping * FASTEST_JOINT > joint.effort_limit)
@@ -131,14 +129,14 @@ class JointDrives(nn.Module):
         self.needs_responses = any(map(gives_way, joints))
         child = [next(i for i, body in enumerate(spec.bodies) if body.joint == joint.name) for joint in joints]
         fast = [i for i, joint in enumerate(spec.joints) if slows_others(joint)]
-        fixed = torch.tensor([joint.target for joint in joints])
+        fixed = [0.0 if joint.name in moved["position"] else joint.target for joint in joints]
         buffers = {
             "_damping": torch.tensor([joint.damping for joint in joints]).unsqueeze(-1),
             "_stiffness": torch.tensor([joint.stiffness for joint in joints]).unsqueeze(-1),
-            "_fixed_target": fixed.masked_fill(targets["position"].any(-1), 0.0).unsqueeze(-1),
+            "_fixed_target": torch.tensor(fixed).unsqueeze(-1),
             "_of_acceleration": torch.tensor([joint.drive == "acceleration" for joint in joints]).unsqueeze(-1),
-            "_position_of": targets["position"],
-            "_velocity_of": targets["velocity"],
+            "_position_of": _columns(spec, joints, "position"),
+            "_velocity_of": _columns(spec, joints, "velocity"),
             "_child": torch.tensor(child, dtype=torch.long),
             "_parent": torch.tensor([spec.body_names.index(str(spec.bodies[i].parent)) for i in child]).long(),
             "_fast": torch.tensor(fast, dtype=torch.long),

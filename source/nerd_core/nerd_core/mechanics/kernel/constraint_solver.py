@@ -21,6 +21,7 @@ import warp as wp
 from ..constants import CONTACT_COUNT_UNIT, EPSILON, MIN_FACTOR, TRAIT_CENTRE, UNREACHABLE, Constant, Factor
 from .contact_constraints import find_contacts, friction_axes, slot_centre
 from .joint_drives import drive_impulse, friction_impulse, speed_limit_impulse
+from .mimic_joints import solve_mimics
 from .multibody import generalised_force, weighted_sum
 from .rules import Factors, rule_factors
 
@@ -370,6 +371,7 @@ def solve_constraints(robot: Any, weights: Any, work: Any, contacts: int, near: 
         for i in range(count + 3 * contacts):
             rows[i].free_velocity = rows[i].free_velocity + rows[i].gain
             rows[i].velocity = rows[i].velocity + rows[i].gain
+        solved = solve_mimics(robot, work, solved)
         for i in range(count):
             change = solve_joint(robot, weights, work, substep, i, solved, zeros)
             if change != 0.0:

@@ -18,12 +18,15 @@ from ...contact.contacts import Contacts
 from ...robot.frames import rotation_matrix
 from ...robot.kinematics import local_transform
 from ...robot.spec import IDENTITY_QUAT, RobotSpec
+from ..body_damping import BodyDamping, is_special
 from ..constraint_solver import ConstraintSolver
 from ..joint_drives import has_friction, slows_others
 from ..rules import Rules
+from .body_damping import DampingParameters
 from .constraint_solver import JointParameters, SolverParameters
 from .contact_constraints import SlotParameters
 from .joint_drives import DriveParameters
+from .mimic_joints import MimicParameters
 from .multibody import BodyParameters
 from .rules import FACTORS_PADDED, Factors
 from .step import Inputs, RobotTables, Sizes, StateLayout, make_kernel
@@ -92,6 +95,10 @@ class RobotKernel:
         robot.tree = wp.array(_bodies(spec, velocities), dtype=BodyParameters, device=device)
         robot.joints = wp.array(_joints(spec, solver, velocities), dtype=JointParameters, device=device)
         robot.drives = wp.array(drives, dtype=DriveParameters, device=device)
+        robot.mimics = wp.array(_mimics(solver), dtype=MimicParameters, device=device)
+        damping = _damping(spec) if any(map(is_special, spec.bodies)) else []
+        robot.damping = wp.array(damping, dtype=DampingParameters, device=device)
+        robot.gravity_mass = BodyDamping(solver.multibody).gravity_mass
         robot.slots = wp.array(slots, dtype=SlotParameters, device=device)
         robot.controlled = wp.array(controlled, dtype=wp.int32, device=device)
         return robot
@@ -232,6 +239,33 @@ def _drives(spec: RobotSpec, solver: ConstraintSolver) -> list[Any]:
         drive.velocity_control = columns.get("velocity", -1)
         drives.append(drive)
     return drives
+
+
+def _mimics(solver: ConstraintSolver) -> list[Any]:
+    """What stays the same of each joint that follows another one."""
+    mimics = []
+    for each in solver.mimics.constraints:
+        mimic = MimicParameters()
+        for name, value in each._asdict().items():
+            setattr(mimic, name, value)
+        mimics.append(mimic)
+    return mimics
+
+
+def _damping(spec: RobotSpec) -> list[Any]:
+    """What stays the same of gravity and damping of each body."""
+    damping = []
+    for body in spec.bodies:
+        each, fastest = DampingParameters(), 1.0 / spec.physics_dt
+        each.linear_damping, each.angular_damping = (
+            min(body.linear_damping, fastest),
+            min(body.angular_damping, fastest),
+        )
+        each.gravity_share = float(body.has_gravity) * (1.0 - each.linear_damping * spec.physics_dt)
+        each.max_linear_velocity = min(body.max_linear_velocity, UNLIMITED)
+        each.max_angular_velocity = min(body.max_angular_velocity, UNLIMITED)
+        damping.append(each)
+    return damping
 
 
 def _slots(spec: RobotSpec, solver: ConstraintSolver) -> list[Any]:

@@ -11,6 +11,7 @@ from typing import Any
 import warp as wp
 
 from ..constants import MOMENTUM_EPSILON, UNREACHABLE
+from .body_damping import DampingParameters, damping_force, special_gravity_force
 from .constraint_solver import (
     ConstraintRow,
     JointParameters,
@@ -20,6 +21,7 @@ from .constraint_solver import (
 )
 from .contact_constraints import SlotGround, SlotParameters, slot_centre
 from .joint_drives import DriveParameters, DriveState, begin_drives, read_targets
+from .mimic_joints import MimicParameters
 from .multibody import (
     BodyParameters,
     BodyState,
@@ -70,6 +72,12 @@ class RobotTables:
     """The joints in the order of the solver."""
     drives: wp.array[DriveParameters]
     """What acts in them, in the same order; empty for a robot whose joints are braked at most."""
+    mimics: wp.array[MimicParameters]
+    """The joints that follow another one."""
+    damping: wp.array[DampingParameters]
+    """Gravity and damping of all bodies; empty for a robot whose bodies all feel gravity and nothing else."""
+    gravity_mass: float
+    """Mass on which gravity acts [kg]."""
     slots: wp.array[SlotParameters]
     """The slots that can touch the ground, in the order of the solver; none for a robot that touches nothing."""
     controlled: wp.array[int]
@@ -246,11 +254,14 @@ def keep_momentum(
         kept[3 + i] = angular[i]
     after, angular_after = centroidal_momentum(robot.tree, bodies, kept)
     mass = bodies[0].composite_mass
+    falling = mass
+    if robot.damping.shape[0] > 0:
+        falling = robot.gravity_mass
     centre = bodies[0].first_moment / bodies[0].composite_mass
     locked_inertia = bodies[0].composite_inertia - point_inertia(mass, centre)
     lacking = angular_after * (length(angular_momentum) / length(angular_after) - 1.0)
     angular = wp.inverse(locked_inertia) * lacking
-    missing = wp.transpose(rotation_step) * (momentum + robot.solver.dt * mass * gravity) - after
+    missing = wp.transpose(rotation_step) * (momentum + robot.solver.dt * falling * gravity) - after
     linear = missing / mass - wp.cross(angular, centre)
     for i in range(3):
         kept[i] = kept[i] + linear[i]
@@ -362,8 +373,15 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
             gravity = wp.transpose(rotation) * robot.gravity
             compute_motion(tree, robot.floating, velocity, bodies)
             factorise_mass_matrix(tree, robot.floating, bodies, zeros, work.inverse_factor, columns)
-            force = effort + gravity_force(tree, robot.floating, bodies, gravity, zeros)
             against = bias_force(tree, robot.floating, bodies, zeros)
+            damped = zeros
+            if robot.damping.shape[0] > 0:
+                force = effort + special_gravity_force(tree, robot.damping, robot.floating, bodies, gravity, zeros)
+                slowed = damping_force(tree, robot.damping, robot.floating, bodies, dt, zeros)
+                against = against - slowed
+                damped = weighted_sum(columns, weighted_sum(work.inverse_factor, dt * slowed, zeros), zeros)
+            else:
+                force = effort + gravity_force(tree, robot.floating, bodies, gravity, zeros)
             applied = weighted_sum(columns, weighted_sum(work.inverse_factor, dt * force, zeros), zeros)
             bias = weighted_sum(columns, weighted_sum(work.inverse_factor, -dt * against, zeros), zeros)
             gain, start = applied / float(robot.solver.substeps), velocity + bias
@@ -376,6 +394,9 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
                 # Bias forces turn the root at once, and carry it as applied forces do, in equal stairs.
                 linear = part_of(velocity, 0) + robot.ramp_mean * (part_of(applied, 0) + part_of(bias, 0))
                 angular = part_of(velocity, 3) + part_of(bias, 3) + robot.ramp_mean * part_of(applied, 3)
+                if robot.damping.shape[0] > 0:  # damping carries it at once
+                    linear = linear + (1.0 - robot.ramp_mean) * part_of(damped, 0)
+                    with_impulses = with_impulses + damped
                 gone, turned = dt * linear + part_of(moved, 0), dt * angular + part_of(moved, 3)
                 momentum, angular_momentum = centroidal_momentum(tree, bodies, with_impulses)
                 velocity = velocity + applied + bias + solved
