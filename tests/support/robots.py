@@ -14,7 +14,7 @@ from torch import Tensor
 
 from nerd_core.robot.frames import quat_from_rotvec, quat_mul, quat_rotate
 from nerd_core.robot.slots import capsule_slots, sphere_slots
-from nerd_core.robot.spec import Body, ContactSlot, Control, Inertia, Joint, Quaternion, RobotSpec, Vector
+from nerd_core.robot.spec import Body, ContactSlot, Control, ControlKind, Inertia, Joint, Quaternion, RobotSpec, Vector
 
 
 def ant() -> RobotSpec:
@@ -53,6 +53,20 @@ def with_inertias(spec: RobotSpec) -> RobotSpec:
         bodies=tuple(replace(body, inertia=inertia) for body, inertia in zip(spec.bodies, inertias, strict=True)),
         joints=tuple(replace(joint, armature=0.01, damping=0.1) for joint in spec.joints),
     )
+
+
+def driven(spec: RobotSpec, **joint: object) -> RobotSpec:
+    """The same robot with drives to position and velocity targets, with efforts beside them, in all joints.
+
+    Args:
+        spec: The robot.
+        **joint: More fields of all joints.
+    """
+    fields = {"stiffness": 30.0, "damping": 2.0, "target": 0.2} | joint
+    kinds: tuple[ControlKind, ...] = ("effort", "position", "velocity")
+    controls = tuple(Control(each.name, kind) for kind in kinds for each in spec.joints)
+    joints = tuple(replace(each, **fields) for each in spec.joints)  # pyright: ignore[reportArgumentType]
+    return replace(spec, joints=joints, controls=controls)
 
 
 def symmetric_ant() -> RobotSpec:

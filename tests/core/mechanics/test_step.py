@@ -22,7 +22,7 @@ from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.mechanics_prior import MechanicsPriorCfg
 from nerd_core.predictor.predictor import Predictor
 from nerd_core.robot.frames import ChangeCodec, out_of_frame, rotation_matrix
-from nerd_core.robot.spec import Control, RobotSpec
+from nerd_core.robot.spec import Control, ControlKind, Mimic, RobotSpec
 from support.robots import ant, cartpole, move_state, random_state, random_tree, with_inertias, yaw
 
 UNTRAINED = MechanicsCfg(substeps=4, hidden=0)
@@ -114,39 +114,31 @@ def test_far_from_the_origin_nothing_is_lost():
     assert torch.equal(mechanics(state, control), mechanics(away, control))
 
 
-def test_springs_and_targets_are_refused():
-    """A robot that is driven to targets is refused by the names of its joints, with a way out."""
-    spec = with_inertias(ant())
-    joints = (replace(spec.joints[0], stiffness=5.0), *spec.joints[1:])
-    with pytest.raises(ValueError, match=rf"{spec.joints[0].name}.*nerd train --free-motion"):
-        Mechanics(replace(spec, joints=joints), ChangeCodec(spec), UNTRAINED)
-    controls = (replace(spec.controls[0], kind="position"), *spec.controls[1:])
-    with pytest.raises(ValueError, match=rf"targets for \['{spec.controls[0].joint}'\]"):
-        Mechanics(replace(spec, controls=controls), ChangeCodec(spec), UNTRAINED)
-
-
-def test_joint_friction_is_refused():
-    """A robot with friction in a joint is refused by the joint's name, with a way out: mechanics would ignore it."""
-    spec = with_inertias(ant())
-    joints = (replace(spec.joints[0], friction=0.1), *spec.joints[1:])
-    with pytest.raises(ValueError, match=rf"friction .*'{spec.joints[0].name}': 0.1.*nerd train --free-motion"):
-        Mechanics(replace(spec, joints=joints), ChangeCodec(spec), UNTRAINED)
-
-
-def test_a_drive_that_would_reach_its_limit_is_refused():
-    """A drive whose damping reaches the effort limit below the speed that mechanics is for is refused by its joint's
-    name, limit and speed; one that reaches it only beyond, and a limit without a drive, are not.
+@pytest.mark.parametrize("kind", ["position", "velocity"])
+def test_targets_that_no_drive_follows_are_refused(kind: ControlKind):
+    """Targets of actuators that make efforts themselves, which leave the simulator's drive without gains, are refused
+    by the names of their joints, with a way out; where there is a drive, or the joint follows another, they are not.
     """
     spec = with_inertias(ant())
+    controls = (replace(spec.controls[0], kind=kind), *spec.controls[1:])
 
-    def limited(damping: float, limit: float) -> RobotSpec:
-        joints = (replace(spec.joints[0], damping=damping, effort_limit=limit), *spec.joints[1:])
-        return replace(spec, joints=joints)
+    def with_first(**fields: object) -> RobotSpec:
+        joint = replace(spec.joints[0], **fields)  # pyright: ignore[reportArgumentType]
+        return replace(spec, joints=(joint, *spec.joints[1:]), controls=controls)
 
-    with pytest.raises(ValueError, match=rf"'{spec.joints[0].name}' reaches its limit of 5 at 50 .*below 100"):
-        Mechanics(limited(0.1, 5.0), ChangeCodec(spec), UNTRAINED)
-    for damping, limit in ((0.1, 15.0), (0.0, 0.5), (0.1, math.inf)):
-        Mechanics(limited(damping, limit), ChangeCodec(spec), UNTRAINED)
+    with pytest.raises(
+        ValueError, match=rf"{kind} target of '{spec.joints[0].name}'.*ImplicitActuatorCfg.*--free-moti"
+    ):
+        Mechanics(with_first(damping=0.0), ChangeCodec(spec), UNTRAINED)
+    for fields in ({"stiffness": 5.0}, {"damping": 1.0}, {"damping": 0.0, "mimic": Mimic(spec.joints[1].name)}):
+        Mechanics(with_first(**fields), ChangeCodec(spec), UNTRAINED)
+
+
+def test_tendons_are_refused():
+    """A robot with tendons is refused by their names, with a way out: mechanics would ignore them."""
+    spec = replace(with_inertias(ant()), tendons=("left_knee", "right_knee"))
+    with pytest.raises(ValueError, match=r"tendons \['left_knee', 'right_knee'\].*Take them out of the asset"):
+        Mechanics(spec, ChangeCodec(spec), UNTRAINED)
 
 
 @pytest.mark.parametrize("network", [None, ResidualMlpCfg(width=8, hidden=8, layers=1)])

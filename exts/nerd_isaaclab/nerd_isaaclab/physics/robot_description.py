@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING
 import torch
 
 from nerd_core.robot.kinematics import ForwardKinematics
-from nerd_core.robot.spec import Body, ContactSlot, Control, ControlKind, Inertia, Joint, RobotSpec, SpecError
+from nerd_core.robot.parts import DriveKind
+from nerd_core.robot.spec import Body, ContactSlot, Control, ControlKind, Inertia, Joint, Mimic, RobotSpec, SpecError
 
+from .authored_properties import body_damping, drive_kind, mimic_of
 from .collision_slots import slots_of_body
 
 if TYPE_CHECKING:
@@ -41,6 +43,22 @@ TRIALS = 3
 NO_LIMIT = 1.0e9
 """Engines write a joint without limit or an effort without bound as a number larger than this."""
 
+JOINT_DATA = {
+    "stiffness": "joint_stiffness",
+    "damping": "joint_damping",
+    "armature": "joint_armature",
+    "friction": "joint_friction_coeff",
+    "effort_limit": "joint_effort_limits",
+    "target": "joint_pos_target",
+    "dynamic_friction": "joint_dynamic_friction_coeff",
+    "viscous_friction": "joint_viscous_friction_coeff",
+    "velocity_limit": "joint_vel_limits",
+}
+"""Fields of a joint in a specification, and where Isaac Lab has them."""
+
+LIMITS = ("effort_limit", "velocity_limit")
+"""Those of them that may be infinite."""
+
 KINEMATICS_TOLERANCE = 2.0e-3
 """Largest distance between a link's position by the specification and by the engine [m]."""
 
@@ -58,6 +76,8 @@ class _JointPrim:
     child_pos: tuple
     child_quat: tuple
     is_flipped: bool
+    drive: DriveKind
+    mimic: Mimic | None
 
 
 def describe_robot(env: ManagerBasedEnv, robot: Articulation, name: str, controls: tuple[Control, ...]) -> RobotSpec:
@@ -84,9 +104,10 @@ def describe_robot(env: ManagerBasedEnv, robot: Articulation, name: str, control
     spec = RobotSpec(
         name=name,
         floating_base=not robot.is_fixed_base,
-        joints=_joints(robot, axes),
+        joints=_joints(robot, axes, joint_prims),
         bodies=tuple(
-            dataclasses.replace(body, inertia=inertia) for body, inertia in zip(bodies, _inertias(robot), strict=True)
+            dataclasses.replace(body, inertia=inertia, **body_damping(prims[body.name]))
+            for body, inertia in zip(bodies, _inertias(robot), strict=True)
         ),
         controls=controls,
         physics_dt=float(env.physics_dt),
@@ -96,6 +117,7 @@ def describe_robot(env: ManagerBasedEnv, robot: Articulation, name: str, control
         root_pos=_rounded((pose[:3] - origin).tolist()) if robot.is_fixed_base else (0.0, 0.0, 0.0),
         root_quat=_rounded(pose[3:].tolist()) if robot.is_fixed_base else (0.0, 0.0, 0.0, 1.0),
         asset_hash=_asset_hash(stage, root_path),
+        tendons=(*getattr(robot, "fixed_tendon_names", ()), *getattr(robot, "spatial_tendon_names", ())),
     )
     _check_kinematics(env, robot, spec)
     return spec
@@ -159,23 +181,16 @@ def control_range(env: ManagerBasedEnv, robot: Articulation, spec: RobotSpec) ->
     return both.amin(dim=0), both.amax(dim=0)
 
 
-def _joints(robot: Articulation, axes: dict[str, tuple]) -> tuple[Joint, ...]:
-    """Degrees of freedom with the limits and drives that the engine holds in the first environment."""
+def _joints(robot: Articulation, axes: dict[str, tuple], joint_prims: dict[str, _JointPrim]) -> tuple[Joint, ...]:
+    """Degrees of freedom with the limits, drives and friction that the engine holds in the first environment."""
     data = robot.data
     limits = data.joint_pos_limits.torch[0].tolist()
-    columns = [
-        getattr(data, name).torch[0].tolist()
-        for name in (
-            "joint_stiffness",
-            "joint_damping",
-            "joint_armature",
-            "joint_friction_coeff",
-            "joint_effort_limits",
-        )
-    ]
+    columns = {  # not every engine knows every one of them
+        field: getattr(data, name).torch[0].tolist() for field, name in JOINT_DATA.items() if hasattr(data, name)
+    }
     joints = []
     for i, joint in enumerate(robot.joint_names):
-        stiffness, damping, armature, friction, effort = (_round(column[i]) for column in columns)
+        values = {field: (_bound if field in LIMITS else _round)(column[i]) for field, column in columns.items()}
         joints.append(
             Joint(
                 name=joint,
@@ -183,11 +198,9 @@ def _joints(robot: Articulation, axes: dict[str, tuple]) -> tuple[Joint, ...]:
                 axis=axes[joint][1],
                 lower=_bound(limits[i][0]),
                 upper=_bound(limits[i][1]),
-                stiffness=stiffness,
-                damping=damping,
-                armature=armature,
-                friction=friction,
-                effort_limit=_bound(effort),
+                drive=joint_prims[joint].drive,
+                mimic=joint_prims[joint].mimic,
+                **values,
             )
         )
     return tuple(joints)
@@ -274,7 +287,7 @@ def _joint_prims(stage: Usd.Stage, root_path: str, body_by_path: dict) -> dict[s
         elif prim.IsA(UsdPhysics.PrismaticJoint):
             axis = "prismatic:" + UsdPhysics.PrismaticJoint(prim).GetAxisAttr().Get()
         found[prim.GetName()] = _JointPrim(
-            prim.GetName(), axis, ends[0], ends[1], *frames[0], *frames[1], is_flipped=is_flipped
+            prim.GetName(), axis, ends[0], ends[1], *frames[0], *frames[1], is_flipped, drive_kind(prim), mimic_of(prim)
         )
     return found
 

@@ -30,6 +30,7 @@ Example::
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -40,6 +41,8 @@ from .config import MechanicsCfg
 from .constants import CONTACT_COUNT_UNIT, EPSILON, TRAIT_CENTRE, UNREACHABLE, Constant, Factor
 from .contact_constraints import ContactConstraints, ContactSlots
 from .gauss_seidel import GaussSeidel
+from .joint_drives import JointDrives, JointTerms, Targets
+from .mimic_joints import MimicJoints
 from .multibody import Multibody
 from .rules import Rules
 from .vectors import length
@@ -96,7 +99,6 @@ class ConstraintSolver(nn.Module):
     """Delassus diagonal in the middle of all joint ranges: contacts in the mean, joints each, shape (P + J, 1)."""
     _joint_jacobian: Tensor
     _place_of_joint: Tensor
-    _damping: Tensor
 
     def __init__(self, multibody: Multibody, cfg: MechanicsCfg, has_contacts: bool = True):
         """Looks for what can touch, and makes constants and rules.
@@ -114,7 +116,7 @@ class ConstraintSolver(nn.Module):
         rank_of_joint = {body.joint: rank[number] for number, body in enumerate(spec.bodies)}
         joints = sorted(range(len(spec.joints)), key=lambda i: rank_of_joint[spec.joint_names[i]])
         self._unilateral = self.max_contacts + len(joints)
-        self._has_drive = [bool(spec.joints[i].damping) for i in joints]
+        self.drives, self.mimics = JointDrives(spec, joints, cfg), MimicJoints(spec, joints, cfg)
         self.has_stop = [i in stops.joints for i in joints]
         buffers = {
             "joints": torch.tensor(joints, dtype=torch.long),
@@ -122,7 +124,6 @@ class ConstraintSolver(nn.Module):
             "_place_of_joint": torch.tensor([joints.index(i) for i in range(len(joints))], dtype=torch.long),
             "lower": stops.lower[joints].unsqueeze(-1),
             "upper": stops.upper[joints].unsqueeze(-1),
-            "_damping": torch.tensor([spec.joints[i].damping for i in joints]).unsqueeze(-1),
         }
         for name, value in buffers.items():
             self.register_buffer(name, value, persistent=False)
@@ -145,6 +146,8 @@ class ConstraintSolver(nn.Module):
         inverse_mass: Tensor,
         joint_pos: Tensor,
         contacts: ContactConstraints | None,
+        targets: Targets | None = None,
+        body_responses: Tensor | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """What the impulses of one physics step add to the generalised velocities and what these have moved the robot
         by at its end, each of shape (dim, M), and where the joints are then, shape (M, J).
@@ -158,6 +161,8 @@ class ConstraintSolver(nn.Module):
             inverse_mass: Inverse of the mass matrix, shape (M, dim, dim).
             joint_pos: Positions of the joints, shape (M, J).
             contacts: Constraints of contacts; None for a robot that touches nothing.
+            targets: Where drives lead the joints; None where they lead none.
+            body_responses: What :meth:`Multibody.largest_responses` gave, for a robot whose drives need it.
         """
         if not self._unilateral:
             return torch.zeros_like(velocity), torch.zeros_like(velocity), joint_pos
@@ -170,11 +175,11 @@ class ConstraintSolver(nn.Module):
         softening = 1.0 + self.cfg.compliance
         masses = rows.in_reach / (softening * diagonal[:unilateral]), 1.0 / (softening * diagonal[unilateral:])
         row_velocity, gain = self._row_velocities(velocity, applied_delta_v / substeps, rows, contacts, constants)
-        damping = self._damping * substep_dt
-        drives = (damping / (1.0 + damping * diagonal[count:unilateral])).unbind()  # an implicit step of the drive
+        joint_terms, drive_velocity = self.drives.terms(diagonal[count:unilateral], body_responses), None
         displacement, sweep = torch.zeros_like(row_velocity), GaussSeidel(row_velocity, delassus, count, unilateral)
         impulse_sum = impulse = torch.zeros_like(row_velocity)
         traits = self._traits(diagonal, contacts) if self.rules else None
+        of_joints = slice(count, unilateral)
         for substep in range(substeps):
             sweep.velocity = sweep.velocity + gain
             gap = torch.cat((rows.gap[:count] + displacement[:count], self._stop_gap(pos, rows.at_upper)))
@@ -182,7 +187,11 @@ class ConstraintSolver(nn.Module):
             if traits is not None:
                 factors = self.rules[substep](self._features(gap, rows.gap, diagonal, sweep), traits)
             terms = self._terms(gap, displacement[unilateral:], rows, masses, constants, factors)
-            self._solve(sweep, terms, drives, diagonal)
+            if self.mimics.constraints:
+                self.mimics.solve(sweep, self.mimics.errors(pos), rows.sign, delassus[of_joints, of_joints])
+            if targets is not None:
+                drive_velocity = (rows.sign * self.drives.velocities(pos, targets, substep)).unbind()
+            self._solve(sweep, terms, joint_terms, drive_velocity)
             displacement = torch.add(displacement, sweep.velocity, alpha=substep_dt)
             pos = torch.add(pos, rows.sign * sweep.velocity[count:unilateral], alpha=substep_dt)
             impulse = sweep.impulses()
@@ -248,15 +257,22 @@ class ConstraintSolver(nn.Module):
         correction = torch.maximum(rate * gap, -constants[Constant.MAX_CORRECTION_SPEED])
         return _Terms(correction, mass, friction_correction, friction_mass, friction)
 
-    def _solve(self, sweep: GaussSeidel, terms: _Terms, drives: tuple[Tensor, ...], diagonal: Tensor) -> None:
+    def _solve(
+        self,
+        sweep: GaussSeidel,
+        terms: _Terms,
+        joint_terms: list[JointTerms | None],
+        drive_velocity: Sequence[Tensor] | None,
+    ) -> None:
         """One sweep over all constraints: joints, then each contact's normal and friction."""
         count = self.max_contacts
         corrections, masses = terms.correction.unbind(), terms.effective_mass.unbind()
-        for joint, (has_drive, has_stop) in enumerate(zip(self._has_drive, self.has_stop, strict=True)):
-            row = count + joint
-            if has_drive or has_stop:
-                drive = (drives[joint], diagonal[row]) if has_drive else None
-                sweep.solve_joint(joint, masses[row], corrections[row], drive)
+        for joint, (of_joint, has_stop) in enumerate(zip(joint_terms, self.has_stop, strict=True)):
+            if has_stop or of_joint is not None:
+                row, target = count + joint, None
+                if drive_velocity is not None and self.drives.has_target[joint]:
+                    target = drive_velocity[joint]
+                sweep.solve_joint(joint, masses[row], corrections[row], of_joint, target)
         of_friction = (terms.friction_correction, terms.friction_mass, terms.friction)
         friction_corrections, friction_masses, friction = (each.unbind() for each in of_friction)
         for contact in range(count):

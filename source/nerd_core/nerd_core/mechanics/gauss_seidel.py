@@ -25,6 +25,7 @@ import torch
 from torch import Tensor
 
 from .constants import EPSILON
+from .joint_drives import JointFriction, JointTerms
 
 
 class GaussSeidel:
@@ -51,28 +52,69 @@ class GaussSeidel:
         self.normal_impulse = list(torch.zeros_like(velocity[:unilateral]).unbind())
         self.friction_impulse = list(torch.zeros_like(velocity[unilateral:]).unbind())
         self._drive_impulse = list(torch.zeros_like(velocity[contacts:unilateral]).unbind())
+        self._other_impulse: dict[int, Tensor] = {}
+
+    def joint_velocity(self, joint: int) -> Tensor:
+        """Velocity of a joint, away from the stop that it looks at, shape (M,)."""
+        return self.velocity[self._contacts + joint]
+
+    def push_joint(self, joint: int, impulse: Tensor) -> None:
+        """Gives a joint an impulse that is no drive's and no stop's, shape (M,)."""
+        self._add(joint, None, impulse)
+        self._apply(self._contacts + joint, impulse)
 
     def solve_joint(
-        self, joint: int, effective_mass: Tensor, correction: Tensor, drive: tuple[Tensor, Tensor] | None
+        self,
+        joint: int,
+        effective_mass: Tensor,
+        correction: Tensor,
+        terms: JointTerms | None,
+        target: Tensor | None = None,
     ) -> None:
-        """Lets a drive brake a joint, and its stop hold it.
+        """Lets the drive of a joint lead it, friction brake it, its stop hold it, and limits its speed.
 
         Args:
             joint: Number of the joint's row among those of joints.
-            effective_mass: Impulse per velocity that is missing.
+            effective_mass: Impulse of the stop per velocity that is missing.
             correction: Velocity towards the stop that is allowed; negative beyond the stop.
-            drive: Impulse of the drive per velocity, and the Delassus diagonal; None without a drive.
+            terms: Drive, friction and limit of the speed; None for a joint that has none of them.
+            target: Velocity to which the drive leads, away from the stop; None for zero.
         """
         row = self._contacts + joint
-        velocity, drive_impulse = self.velocity[row], None
-        if drive is not None:
-            drive_impulse = -drive[0] * velocity
-            self._drive_impulse[joint] = self._drive_impulse[joint] + drive_impulse
-            velocity = torch.addcmul(velocity, drive[1], drive_impulse)
+        velocity, before = self.velocity[row], None
+        if terms is not None and terms.drive_mass is not None:
+            before = self._drive(joint, terms, velocity, target)
+            velocity = torch.addcmul(velocity, terms.delassus, before)
+        if terms is not None and terms.friction is not None and terms.constraint_mass is not None:
+            friction = _friction(terms.friction, terms.constraint_mass, velocity)
+            velocity = torch.addcmul(velocity, terms.delassus, friction)
+            before = self._add(joint, before, friction)
         impulse = (self.normal_impulse[row] - effective_mass * (velocity + correction)).clamp(min=0.0)
         change = impulse - self.normal_impulse[row]
         self.normal_impulse[row] = impulse
-        self._apply(row, change if drive_impulse is None else drive_impulse + change)
+        if terms is not None and terms.max_speed is not None and terms.constraint_mass is not None:
+            velocity = torch.addcmul(velocity, terms.delassus, change)
+            excess = velocity.clamp(-terms.max_speed, terms.max_speed) - velocity
+            before = self._add(joint, before, terms.constraint_mass * excess)
+        self._apply(row, change if before is None else before + change)
+
+    def _drive(self, joint: int, terms: JointTerms, velocity: Tensor, target: Tensor | None) -> Tensor:
+        """The further impulse of a joint's drive."""
+        assert terms.drive_mass is not None  # the caller has looked
+        total = self._drive_impulse[joint]
+        impulse = terms.drive_mass * (-velocity if target is None else target - velocity)
+        if terms.max_drive_impulse is not None:
+            impulse = (total + impulse).clamp(-terms.max_drive_impulse, terms.max_drive_impulse) - total
+        self._drive_impulse[joint] = total + impulse
+        return impulse
+
+    def _add(self, joint: int, before: Tensor | None, impulse: Tensor) -> Tensor:
+        """Adds an impulse of friction, of the limit of the speed, or of what couples joints, to those before it in this
+        substep.
+        """
+        braking = self._other_impulse.get(joint)
+        self._other_impulse[joint] = impulse if braking is None else braking + impulse
+        return impulse if before is None else before + impulse
 
     def solve_normal(self, contact: int, effective_mass: Tensor, correction: Tensor) -> None:
         """Solves the normal of a contact; arguments as of :meth:`solve_joint`."""
@@ -108,14 +150,25 @@ class GaussSeidel:
         self.friction_impulse[first], self.friction_impulse[second] = x, y
 
     def impulses(self) -> Tensor:
-        """Impulses of all rows until now, those of drives with those of their stops, shape (R, M)."""
+        """Impulses of all rows until now, those of drives, friction and speed limits with those of their stops, shape
+        (R, M).
+        """
         stops = self.normal_impulse[self._contacts :]
         joints = [stop + drive for stop, drive in zip(stops, self._drive_impulse, strict=True)]
+        for joint, braking in self._other_impulse.items():
+            joints[joint] = joints[joint] + braking
         return torch.stack((*self.normal_impulse[: self._contacts], *joints, *self.friction_impulse))
 
     def _apply(self, row: int, impulse: Tensor) -> None:
         """Changes all velocities by a further impulse on a row."""
         self.velocity = torch.addcmul(self.velocity, self._delassus[row], impulse)
+
+
+def _friction(friction: JointFriction, effective_mass: Tensor, velocity: Tensor) -> Tensor:
+    """Impulse of friction in a substep: to rest if static friction can, else by what brakes a joint that moves."""
+    impulse = -effective_mass * velocity
+    largest = friction.dynamic + friction.viscous * velocity.abs()
+    return torch.where(impulse.abs() > friction.static, impulse.maximum(-largest).minimum(largest), impulse)
 
 
 __all__ = ["GaussSeidel"]

@@ -247,6 +247,20 @@ class Multibody(nn.Module):
         factor, failed = torch.linalg.cholesky_ex(self._mass_matrix(jacobian))
         return torch.cholesky_inverse(factor.masked_fill(failed.bool().view(-1, 1, 1), torch.nan))
 
+    def largest_responses(self, jacobian: Tensor, inverse_mass: Tensor, root_rotation: Tensor | None) -> Tensor:
+        """Largest change of the velocity of each body's centre of mass along an axis of the environment, per impulse on
+        it along this axis [1/kg], shape (B, M); zero for a root that is fixed.
+
+        Args:
+            jacobian: What :meth:`mass_weighted_jacobian` gave.
+            inverse_mass: What :meth:`inverse_mass` gave.
+            root_rotation: Rotation matrices of the root, shape (3, 3, M); None for a fixed base.
+        """
+        linear = (jacobian[:, :, :3] / self._mass.sqrt()).permute(3, 1, 2, 0)  # (M, B, 3, dim)
+        if root_rotation is not None:
+            linear = root_rotation.permute(2, 0, 1).unsqueeze(1) @ linear
+        return ((linear @ inverse_mass.unsqueeze(1)) * linear).sum(-1).amax(-1).t()
+
     def momentum_matrix(self, jacobian: Tensor) -> Tensor:
         """Momentum of all bodies per generalised velocity [kg or kg m], shape (dim, 3, M).
 

@@ -36,9 +36,11 @@ from ..contact.contacts import Contacts
 from ..robot.frames import ChangeCodec, quat_from_rotvec, quat_mul, quat_normalize
 from ..robot.kinematics import rotation_columns
 from ..robot.spec import RobotSpec
+from .body_damping import BodyDamping
 from .config import MechanicsCfg
-from .constants import FASTEST_JOINT, MOMENTUM_EPSILON
+from .constants import MOMENTUM_EPSILON
 from .constraint_solver import ConstraintSolver
+from .joint_drives import has_drive
 from .kernel.verification import TRIAL_STATES, differentiated_otherwise, verified_kernel
 from .multibody import BodyFrames, BodyMotion, CentroidalMomentum, Multibody
 from .vectors import cross, length, rotate, rotate_inverse
@@ -67,7 +69,7 @@ class Mechanics(nn.Module):
         super().__init__()
         require_known_forces(spec)
         self.spec, self.codec, self.multibody = spec, codec, Multibody(spec)
-        self.solver = ConstraintSolver(self.multibody, cfg, has_contacts)
+        self.solver, self.damping = ConstraintSolver(self.multibody, cfg, has_contacts), BodyDamping(self.multibody)
         self._ramp_mean = 0.5 * (1.0 + 1.0 / cfg.substeps)
         """Share of a change of velocity that acts in the mean over a physics step: applied forces act in each substep,
         so that velocities rise in equal stairs."""
@@ -75,11 +77,13 @@ class Mechanics(nn.Module):
         place = {name: number for number, name in enumerate(spec.joint_names)}
         efforts = torch.zeros(self.multibody.dim, len(spec.controls))
         for column, control in enumerate(spec.controls):
-            efforts[self._root_dim + place[control.joint], column] = 1.0
+            if control.kind == "effort":
+                efforts[self._root_dim + place[control.joint], column] = 1.0
         self.register_buffer("_effort_matrix", efforts, persistent=False)
         self.register_buffer("_gravity", torch.tensor(spec.gravity).unsqueeze(-1), persistent=False)
         self.mass = sum(body.inertia.mass for body in spec.bodies if body.inertia is not None)
         """Mass of all bodies [kg]."""
+        self._gravity_mass = self.damping.gravity_mass if self.damping.is_needed else self.mass
         self._kernels: dict[torch.device, RobotKernel | None] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -150,7 +154,7 @@ class Mechanics(nn.Module):
     def _advance(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> Tensor:
         """What :meth:`_next_state` says."""
         at, multibody, decimation = self.spec.state, self.multibody, self.spec.decimation
-        effort = self._effort_matrix @ control.t()
+        effort, targets = self._effort_matrix @ control.t(), self.solver.drives.targets(control)
         root = _Root.at_origin(state[:, at.root_quat]) if self._root_dim else None
         rotation, displacement = (None, None) if root is None else (root.rotation, root.displacement)
         joint_pos, velocity = state[:, at.joint_pos], multibody.generalised_velocity(state, rotation)
@@ -158,20 +162,27 @@ class Mechanics(nn.Module):
         jacobian = multibody.mass_weighted_jacobian(frames)
         planes = self.solver.contacts.ground_planes(frames, rotation, contacts)
         for physics_step in range(decimation):
+            velocity = self.solver.drives.slowed(velocity)
             gravity = self._gravity if rotation is None else rotate_inverse(rotation, self._gravity)
             inverse_mass, motion = multibody.inverse_mass(jacobian), multibody.motion(frames, velocity)
-            applied, bias = self._free_delta_v(effort, gravity, inverse_mass, frames, jacobian, motion)
+            applied, bias, damped = self._free_delta_v(effort, gravity, inverse_mass, frames, jacobian, motion)
             touching = None
             if planes is not None:
                 touching = self.solver.contacts.constraints(frames, motion, planes, rotation, displacement)
-            solved, moved, joint_pos = self.solver(velocity + bias, applied, inverse_mass, joint_pos, touching)
+            responses = None
+            if self.solver.drives.needs_responses:
+                responses = multibody.largest_responses(jacobian, inverse_mass, rotation)
+            solved, moved, joint_pos = self.solver(
+                velocity + bias, applied, inverse_mass, joint_pos, touching, targets, responses
+            )
             before, with_impulses, velocity = velocity, velocity + solved, velocity + applied + bias + solved
             if root is None:
                 if physics_step + 1 < decimation:
                     frames = multibody.frames(joint_pos)
                     jacobian = multibody.mass_weighted_jacobian(frames)
                 continue
-            root, rotation_step = root.moved(self._root_motion(before, applied, bias) + moved[:6])
+            root, rotation_step = root.moved(self._root_motion(before, applied, bias, damped) + moved[:6])
+            with_impulses = with_impulses if damped is None else with_impulses + damped
             momentum = multibody.centroidal_momentum(frames, jacobian, with_impulses)
             rotation, displacement, frames = root.rotation, root.displacement, multibody.frames(joint_pos)
             jacobian = multibody.mass_weighted_jacobian(frames)
@@ -190,20 +201,29 @@ class Mechanics(nn.Module):
         frames: BodyFrames,
         jacobian: Tensor,
         motion: BodyMotion,
-    ) -> Sequence[Tensor]:
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
         """What applied forces (efforts and gravity) and what bias forces add to the generalised velocities in a physics
-        step, each of shape (dim, M).
+        step, and the part of the latter that damping of bodies adds, each of shape (dim, M); None for a robot without.
         """
-        dt = self.spec.physics_dt
-        force = effort + (self.multibody.momentum_matrix(jacobian) * gravity).sum(1)
-        return _products(inverse_mass, dt * force, -dt * self.multibody.bias_force(frames, jacobian, motion))
+        dt, bias_force = self.spec.physics_dt, self.multibody.bias_force(frames, jacobian, motion)
+        if not self.damping.is_needed:
+            force = effort + (self.multibody.momentum_matrix(jacobian) * gravity).sum(1)
+            applied, bias = _products(inverse_mass, dt * force, -dt * bias_force)
+            return applied, bias, None
+        force = effort + self.damping.gravity_force(jacobian, gravity)
+        damping = self.damping.damping_force(frames, jacobian, motion)
+        applied, bias, damped = _products(inverse_mass, dt * force, dt * (damping - bias_force), dt * damping)
+        return applied, bias, damped
 
-    def _root_motion(self, velocity: Tensor, applied: Tensor, bias: Tensor) -> Tensor:
+    def _root_motion(self, velocity: Tensor, applied: Tensor, bias: Tensor, damped: Tensor | None) -> Tensor:
         """How far the root goes and turns in a physics step without constraints, shape (6, M): bias forces turn it at
-        once, and carry it as applied forces do, in equal stairs.
+        once, and carry it as applied forces do, in equal stairs; but damping carries it at once.
         """
-        mean = self._ramp_mean * (applied + bias)[:3], torch.add(bias[3:6], applied[3:6], alpha=self._ramp_mean)
-        return self.spec.physics_dt * (velocity[:6] + torch.cat(mean))
+        linear = self._ramp_mean * (applied + bias)[:3]
+        if damped is not None:
+            linear = torch.add(linear, damped[:3], alpha=1.0 - self._ramp_mean)
+        angular = torch.add(bias[3:6], applied[3:6], alpha=self._ramp_mean)
+        return self.spec.physics_dt * (velocity[:6] + torch.cat((linear, angular)))
 
     def _with_kept_momentum(
         self,
@@ -232,40 +252,35 @@ class Mechanics(nn.Module):
             length(momentum.angular, MOMENTUM_EPSILON) / length(after.angular, MOMENTUM_EPSILON) - 1.0
         )
         angular = self.multibody.locked_angular_velocity(frames, after.centre_of_mass, lacking)
-        target = rotate_inverse(rotation_step, momentum.linear + self.spec.physics_dt * self.mass * gravity)
+        target = rotate_inverse(rotation_step, momentum.linear + self.spec.physics_dt * self._gravity_mass * gravity)
         linear = (target - after.linear) / self.mass - cross(angular, after.centre_of_mass)
         return torch.cat((velocity[:3] + linear, velocity[3:6] + angular, velocity[6:]))
 
 
 def require_known_forces(spec: RobotSpec) -> None:
-    """Raises ValueError for a robot whose joints feel forces that mechanics does not know.
+    """Raises ValueError for a robot whose joints feel forces that mechanics does not know, with what to do.
 
-    The effort limit of a joint is that of its drive, here its damping: efforts that are applied are not limited by it
-    (``tests/isaaclab/test_mechanics_of_physx.py`` has that of PhysX).
+    Actuators that a task computes itself leave the drives of the simulator without stiffness and damping: their targets
+    move nothing here.
     """
-    instead = "learn the free motion of this robot instead (nerd train --free-motion)"
-    held = [joint.name for joint in spec.joints if joint.stiffness]
-    others = [control.joint for control in spec.controls if control.kind != "effort"]
-    if held or others:
+    instead = "or learn the free motion of this robot instead (nerd train --free-motion)"
+    led = {joint.name for joint in spec.joints if has_drive(joint) or joint.mimic is not None}
+    deaf = [
+        f"{control.kind} target of '{control.joint}'"
+        for control in spec.controls
+        if control.kind != "effort" and control.joint not in led
+    ]
+    if deaf:
         raise ValueError(
-            f"got springs at {held} and targets for {others} of '{spec.name}', expected efforts alone for "
-            f"mechanics: {instead}"
+            f"got the {', '.join(deaf[:4])}{' and others' if len(deaf) > 4 else ''} of '{spec.name}', and no drive of "
+            "the simulator that follows it, expected one for mechanics: the task's actuators make efforts themselves. "
+            f"Use implicit actuators (ImplicitActuatorCfg) or actions that are efforts, {instead}"
         )
-    friction = {joint.name: joint.friction for joint in spec.joints if joint.friction}
-    if friction:
+    if spec.tendons:
         raise ValueError(
-            f"got friction in joints of '{spec.name}', {friction}, expected none: mechanics does not "
-            f"know it. Take it out of the asset, or {instead}"
+            f"got the tendons {list(spec.tendons[:4])} in '{spec.name}', expected none: mechanics does not know them. "
+            f"Take them out of the asset, {instead}"
         )
-    for joint in spec.joints:
-        if joint.damping * FASTEST_JOINT > joint.effort_limit:
-            speed = joint.effort_limit / joint.damping
-            raise ValueError(
-                f"the drive of '{joint.name}' reaches its limit of {joint.effort_limit:.4g} at {speed:.4g} rad/s or "
-                f"m/s (its damping is {joint.damping:.4g}), expected no limit below {FASTEST_JOINT:g} for mechanics, "
-                f"whose drives have none: raise the joint's effort limit in the asset if it never is that fast, or "
-                f"{instead}"
-            )
 
 
 class _Root(NamedTuple):

@@ -15,155 +15,47 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import math
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from ..files.messages import shortened
 from ..files.safe_files import MAX_JSON_BYTES, UnsafeFile, parse_json, read_bytes
 from ..files.serialization import StructureError, from_plain, to_plain
-from .spec_checks import ControlKind, JointKind, SlotShape, SpecError, check_sizes, check_spec
+from .parts import (
+    IDENTITY_QUAT,
+    Body,
+    ContactSlot,
+    Control,
+    ControlKind,
+    Guard,
+    Inertia,
+    Joint,
+    Mimic,
+    Quaternion,
+    SpecError,
+    Vector,
+)
+from .spec_checks import check_sizes, check_spec
 
 SCHEMA = "nerd.robot_spec/1"
 """Name and version of the JSON form."""
 
-Vector = tuple[float, float, float]
-Quaternion = tuple[float, float, float, float]
-
-IDENTITY_QUAT: Quaternion = (0.0, 0.0, 0.0, 1.0)
 AXES: dict[str, Vector] = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 
-CONTACT_GATE_RADII = 4.0
-"""A contact slot is active nearer than this many of its radii (NeRD, constant of the published code)."""
-
-CONTACT_GATE_FLOOR = 0.12
-"""... or nearer than this distance [m], whichever is larger."""
-
-
-@dataclass(frozen=True)
-class Joint:
-    """One degree of freedom."""
-
-    name: str
-    """Name of the joint."""
-    kind: JointKind
-    """Whether the coordinate is an angle [rad] or a length [m]."""
-    axis: Vector
-    """Unit axis in the joint's own frame."""
-    lower: float = -math.inf
-    """Lower limit [rad or m]."""
-    upper: float = math.inf
-    """Upper limit [rad or m]."""
-    wraps: bool | None = None
-    """Whether the coordinate lives on a circle; by default a revolute joint whose range exceeds a full turn."""
-    stiffness: float = 0.0
-    """Stiffness of the drive that turns targets into effort [N m/rad or N/m]."""
-    damping: float = 0.0
-    """Damping of that drive [N m s/rad or N s/m]."""
-    armature: float = 0.0
-    """Inertia added to the joint, as of a rotor [kg m^2 or kg]."""
-    friction: float = 0.0
-    """Friction coefficient of the joint, in the unit of the teacher."""
-    effort_limit: float = math.inf
-    """Largest effort of the drive [N m or N]. Efforts that are applied are not limited by it."""
-
-    def __post_init__(self):
-        if self.wraps is None:
-            turn = 2.0 * math.pi
-            object.__setattr__(self, "wraps", self.kind == "revolute" and self.upper - self.lower > turn * (1 + 1e-6))
-        if self.kind not in get_args(JointKind):
-            raise SpecError(f"joint '{self.name}': got kind '{self.kind}', expected one of {get_args(JointKind)}")
-        if not self.lower <= self.upper:
-            raise SpecError(
-                f"joint '{self.name}': got the limits [{self.lower}, {self.upper}], expected lower <= upper"
-            )
-        if self.wraps and self.kind != "revolute":
-            raise SpecError(f"joint '{self.name}': only a revolute joint can wrap, this one is {self.kind}")
-
-
-@dataclass(frozen=True)
-class Inertia:
-    """Mass of a rigid body and how it is spread."""
-
-    mass: float
-    """Mass [kg]."""
-    centre: Vector = (0.0, 0.0, 0.0)
-    """Centre of mass in the frame of the body [m]."""
-    moments: Vector = (0.0, 0.0, 0.0)
-    """Moments of inertia about the centre of mass, axes of the body: xx, yy, zz [kg m^2]."""
-    products: Vector = (0.0, 0.0, 0.0)
-    """The other entries of that matrix: xy, xz, yz [kg m^2]."""
-
-
-@dataclass(frozen=True)
-class Body:
-    """One rigid body and how it hangs from its parent.
-
-    With ``T`` for a homogeneous transform, the pose of a body is
-    ``T_body = T_parent @ T(parent_pos, parent_quat) @ T_joint(coordinate) @ inverse(T(child_pos, child_quat))``.
-    """
-
-    name: str
-    """Name of the body."""
-    parent: str | None = None
-    """Name of the parent; None for the root."""
-    joint: str | None = None
-    """Name of the joint to the parent; None for the root and for bodies that are fixed to their parent."""
-    parent_pos: Vector = (0.0, 0.0, 0.0)
-    """Position of the joint's frame in the parent [m]."""
-    parent_quat: Quaternion = IDENTITY_QUAT
-    """Orientation of the joint's frame in the parent."""
-    child_pos: Vector = (0.0, 0.0, 0.0)
-    """Position of the joint's frame in this body [m]."""
-    child_quat: Quaternion = IDENTITY_QUAT
-    """Orientation of the joint's frame in this body."""
-    inertia: Inertia | None = None
-    """Mass and moments of inertia; None where they are not known. Not part of the content hash: it does not change
-    what a tensor means."""
-
-
-@dataclass(frozen=True)
-class Control:
-    """One number that the actuators hold constant over a control step."""
-
-    joint: str
-    """Name of the joint it acts on."""
-    kind: ControlKind
-    """Effort [N m or N], position target [rad or m] or velocity target [rad/s or m/s]."""
-
-
-@dataclass(frozen=True)
-class ContactSlot:
-    """A point of the robot that may touch the ground, with a radius around it."""
-
-    body: str
-    """Name of the body that carries the point."""
-    point: Vector
-    """Position in the frame of the body [m]: a sphere's centre, a capsule's end of axis, a corner, a hull point."""
-    radius: float
-    """Distance from the point to the surface [m]; zero for corners and hull points."""
-    shape: SlotShape
-    """Kind of the collision shape that the slot stands for."""
-
-    @property
-    def gate(self) -> float:
-        """Distance to the ground [m] above which the slot is masked out."""
-        return max(CONTACT_GATE_RADII * self.radius, CONTACT_GATE_FLOOR)
-
-
-@dataclass(frozen=True)
-class Guard:
-    """Bounds outside which a predicted state is refused. Generous: they catch divergence, not bad style."""
-
-    max_root_distance: float = 1.0e4
-    """Largest coordinate of the root position, relative to the origin of its environment [m]."""
-    max_lin_vel: float = 100.0
-    """Largest speed of the root and of prismatic joints [m/s]."""
-    max_ang_vel: float = 200.0
-    """Largest rate of the root and of revolute joints [rad/s]."""
-    joint_margin: float = 1.0
-    """How far a joint may pass its limits [rad or m]."""
+NOT_OF_THE_MEANING = {
+    "bodies": (
+        "inertia",
+        "has_gravity",
+        "linear_damping",
+        "angular_damping",
+        "max_linear_velocity",
+        "max_angular_velocity",
+    ),
+    "joints": ("drive", "target", "dynamic_friction", "viscous_friction", "velocity_limit", "mimic"),
+}
+"""Fields that say how a robot moves, and not what a number means: specifications that differ in them go together, and
+those from before there were such fields still do."""
 
 
 @dataclass(frozen=True)
@@ -215,6 +107,8 @@ class RobotSpec:
     """How the root of a fixed base is turned. Unused when floating."""
     asset_hash: str = ""
     """SHA-256 of the robot's description (USD layers) that the teacher was built from."""
+    tendons: tuple[str, ...] = ()
+    """Names of tendons that couple joints. Not part of the content hash."""
     guard: Guard = field(default_factory=Guard)
     """Bounds of a sane state. Not part of the content hash: they do not change what a tensor means."""
 
@@ -257,13 +151,16 @@ class RobotSpec:
         return columns, [self.joint_names.index(self.controls[i].joint) for i in columns]
 
     def meaning(self) -> dict[str, Any]:
-        """The plain form of what fixes the meaning of a tensor: all but guard and inertias. Each number has the type
-        that its field declares (1 becomes 1.0).
+        """The plain form of what fixes the meaning of a tensor: all but guard, tendons and :data:`NOT_OF_THE_MEANING`.
+        Each number has the type that its field declares (1 becomes 1.0).
         """
         plain = to_plain(from_plain(RobotSpec, to_plain(self)))
         plain.pop("guard")
-        for body in plain["bodies"]:
-            body.pop("inertia")
+        plain.pop("tendons")
+        for name, left_out in NOT_OF_THE_MEANING.items():
+            for each in plain[name]:
+                for field_name in left_out:
+                    each.pop(field_name)
         return plain
 
     @functools.cached_property
@@ -321,6 +218,7 @@ __all__ = [
     "Guard",
     "Inertia",
     "Joint",
+    "Mimic",
     "RobotSpec",
     "SpecError",
     "StateLayout",

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, get_args
 
 from ..files.messages import shortened
+from .parts import ControlKind, Inertia, Joint, SlotShape, SpecError
 
 if TYPE_CHECKING:
-    from .spec import Inertia, RobotSpec
-
-JointKind = Literal["revolute", "prismatic"]
-ControlKind = Literal["effort", "position", "velocity"]
-SlotShape = Literal["sphere", "capsule", "box", "mesh"]
+    from .spec import RobotSpec
 
 MAX_NAME = 200
 """Longest name of a robot, joint or body [characters]."""
@@ -38,10 +35,6 @@ SMALLEST_INERTIA = 1.0e-12
 
 MAX_QUANTITY = 1.0e12
 """Largest mass, length and so on, in SI units: squares of larger ones do not fit into single precision."""
-
-
-class SpecError(ValueError):
-    """A specification that contradicts itself or cannot be read."""
 
 
 def check_spec(spec: RobotSpec) -> None:
@@ -101,19 +94,16 @@ def check_spec(spec: RobotSpec) -> None:
             raise SpecError(f"robot '{spec.name}': got slot radius {slot.radius}, expected a finite number >= 0")
         _check_vector(spec, f"point of a slot on '{slot.body}'", slot.point)
     for joint in spec.joints:
-        _check_vector(spec, f"axis of joint '{joint.name}'", joint.axis, unit=True)
-        for what in ("stiffness", "damping", "armature", "friction"):
-            _check_amount(spec, f"{what} of joint '{joint.name}'", getattr(joint, what))
-        if not joint.effort_limit >= 0.0:
-            raise SpecError(
-                f"robot '{spec.name}': got {joint.effort_limit} as effort_limit of joint '{joint.name}', expected at "
-                "least 0"
-            )
+        _check_joint(spec, joint)
     for body in spec.bodies:
         _check_vector(spec, f"parent_pos of body '{body.name}'", body.parent_pos)
         _check_vector(spec, f"child_pos of body '{body.name}'", body.child_pos)
         _check_vector(spec, f"parent_quat of body '{body.name}'", body.parent_quat, unit=True)
         _check_vector(spec, f"child_quat of body '{body.name}'", body.child_quat, unit=True)
+        for what in ("linear_damping", "angular_damping"):
+            _check_amount(spec, f"{what} of body '{body.name}'", getattr(body, what))
+        for what in ("max_linear_velocity", "max_angular_velocity"):
+            _check_limit(spec, f"{what} of body '{body.name}'", getattr(body, what))
         if body.inertia is not None:
             _check_inertia(spec, body.name, body.inertia)
     _check_vector(spec, "root_pos", spec.root_pos)
@@ -171,6 +161,29 @@ def _check_inertia(spec: RobotSpec, body: str, inertia: Inertia) -> None:
                 f"robot '{spec.name}': got the product of inertia {product:g} of body '{body}' with the moments "
                 f"{one:g} and {other:g}, expected at most the root of their product: its inertia would be negative"
             )
+
+
+def _check_joint(spec: RobotSpec, joint: Joint) -> None:
+    """Raises :class:`SpecError` for numbers that no joint has, and for one that follows nothing."""
+    _check_vector(spec, f"axis of joint '{joint.name}'", joint.axis, unit=True)
+    for what in ("stiffness", "damping", "armature", "friction", "dynamic_friction", "viscous_friction"):
+        _check_amount(spec, f"{what} of joint '{joint.name}'", getattr(joint, what))
+    for what in ("effort_limit", "velocity_limit"):
+        _check_limit(spec, f"{what} of joint '{joint.name}'", getattr(joint, what))
+    _check_vector(spec, f"target of joint '{joint.name}'", (joint.target,))
+    if joint.mimic is not None:
+        mimic = joint.mimic
+        if mimic.joint not in set(spec.joint_names) - {joint.name}:
+            raise SpecError(f"robot '{spec.name}': '{joint.name}' follows the unknown joint '{mimic.joint}'")
+        _check_vector(spec, f"how joint '{joint.name}' follows", (mimic.ratio, mimic.offset))
+        for what in ("frequency", "damping_ratio"):
+            _check_amount(spec, f"{what} of joint '{joint.name}', which follows", getattr(mimic, what))
+
+
+def _check_limit(spec: RobotSpec, what: str, value: float) -> None:
+    """Raises :class:`SpecError` unless a number is zero or positive; infinity is no limit."""
+    if not value >= 0.0:
+        raise SpecError(f"robot '{spec.name}': got {value} as {what}, expected at least 0")
 
 
 def _check_amount(spec: RobotSpec, what: str, value: float) -> None:

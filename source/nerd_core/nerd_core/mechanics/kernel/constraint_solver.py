@@ -20,6 +20,8 @@ import warp as wp
 
 from ..constants import CONTACT_COUNT_UNIT, EPSILON, MIN_FACTOR, TRAIT_CENTRE, UNREACHABLE, Constant, Factor
 from .contact_constraints import find_contacts, friction_axes, slot_centre
+from .joint_drives import drive_impulse, friction_impulse, speed_limit_impulse
+from .mimic_joints import solve_mimics
 from .multibody import generalised_force, weighted_sum
 from .rules import Factors, rule_factors
 
@@ -39,7 +41,9 @@ class JointParameters:
     upper: float
     """Upper stop [rad or m], very far away where there is none."""
     damping: float
-    """Damping of the drive [N m s/rad or N s/m], zero without one."""
+    """Damping of a drive that does nothing but brake [N m s/rad or N s/m], zero without one."""
+    is_driven: int
+    """Whether there is more than that: a drive with targets or a limit, friction, a limit of the speed."""
     typical_delassus: float
     """Delassus diagonal in the middle of the joint's range."""
 
@@ -222,11 +226,11 @@ def contact_factors(robot: Any, weights: Any, work: Any, substep: int, i: int, g
 
 
 @wp.func
-def solve_joint(robot: Any, weights: Any, work: Any, substep: int, i: int, solved: Any):
-    """Lets the drive of a joint brake it, and its stop hold it.
+def solve_joint(robot: Any, weights: Any, work: Any, substep: int, i: int, solved: Any, zeros: Any):
+    """Lets the drive of a joint lead it, friction brake it, its stop hold it, and limits its speed.
 
     Returns:
-        The change of the joint's impulse, of the drive and of the stop together.
+        The change of the joint's impulse, of all these together.
     """
     rows = work.rows
     constants = weights.constants
@@ -244,6 +248,15 @@ def solve_joint(robot: Any, weights: Any, work: Any, substep: int, i: int, solve
         damping = joint.damping * substep_dt
         change = -damping / (1.0 + damping * delassus) * velocity
         velocity = velocity + delassus * change
+    free_velocity = velocity
+    if joint.is_driven == 1:
+        if robot.drives[i].damping + robot.drives[i].stiffness > 0.0:
+            change = drive_impulse(robot, work, i, substep, rows[i].sign, velocity, delassus, zeros)
+            velocity = velocity + delassus * change
+        if robot.drives[i].has_friction == 1:
+            friction = friction_impulse(robot, work, i, velocity, delassus, zeros)
+            change = change + friction
+            velocity = velocity + delassus * friction
     initial_gap = rows[i].gap
     if joint.has_stop == 1 and initial_gap < UNREACHABLE:
         gap = stop_gap(joint, work.joint_pos[joint.place], rows[i].sign)
@@ -264,6 +277,8 @@ def solve_joint(robot: Any, weights: Any, work: Any, substep: int, i: int, solve
             new = wp.max(impulse - relaxation / (robot.solver.softening * delassus) * (velocity + correction), 0.0)
             change = change + (new - impulse)
             rows[i].impulse = new
+    if joint.is_driven == 1:
+        change = change + speed_limit_impulse(robot, work, i, free_velocity + delassus * change, delassus, zeros)
     return change
 
 
@@ -356,8 +371,9 @@ def solve_constraints(robot: Any, weights: Any, work: Any, contacts: int, near: 
         for i in range(count + 3 * contacts):
             rows[i].free_velocity = rows[i].free_velocity + rows[i].gain
             rows[i].velocity = rows[i].velocity + rows[i].gain
+        solved = solve_mimics(robot, work, solved)
         for i in range(count):
-            change = solve_joint(robot, weights, work, substep, i, solved)
+            change = solve_joint(robot, weights, work, substep, i, solved, zeros)
             if change != 0.0:
                 solved = solved + change * whitened_rows[i]
         for contact in range(contacts):

@@ -18,16 +18,24 @@ from ...contact.contacts import Contacts
 from ...robot.frames import rotation_matrix
 from ...robot.kinematics import local_transforms
 from ...robot.spec import IDENTITY_QUAT, RobotSpec
+from ..body_damping import BodyDamping, is_special
 from ..constraint_solver import ConstraintSolver
+from ..joint_drives import has_friction, slows_others
 from ..rules import Rules
+from .body_damping import DampingParameters
 from .constraint_solver import JointParameters, SolverParameters
 from .contact_constraints import SlotParameters
+from .joint_drives import DriveParameters
+from .mimic_joints import MimicParameters
 from .multibody import BodyParameters
 from .rules import FACTORS_PADDED, Factors
 from .step import Inputs, RobotTables, Sizes, StateLayout, make_kernel
 
 VERY_FAR = 1.0e9
 """A stop where there is none [rad or m]."""
+
+UNLIMITED = 1.0e30
+"""A limit where there is none [N m s or rad/s, N s or m/s]."""
 
 ENVS_A_LAUNCH = 64
 """Environments that a thread of the processor takes at a time."""
@@ -54,6 +62,7 @@ class RobotKernel:
             velocities=solver.multibody.dim,
             bodies=len(spec.bodies),
             joints=len(spec.joints),
+            drives=len(spec.joints) if any(solver.drives.is_driven) else 0,
             slots=len(slots),
             max_contacts=solver.max_contacts,
             hidden=max(1, solver.cfg.hidden),
@@ -75,12 +84,21 @@ class RobotKernel:
         root_dim, solver = self._solver.multibody.root_dim, self._solver
         supporting = [spec.joint_names.index(body.joint) for body in spec.bodies if body.joint is not None]
         velocities = {joint: root_dim + number for number, joint in enumerate(supporting)}
-        controlled = [velocities[spec.joint_names.index(control.joint)] for control in spec.controls]
+        controlled = [
+            velocities[spec.joint_names.index(control.joint)] if control.kind == "effort" else -1
+            for control in spec.controls
+        ]
+        drives = _drives(spec, solver) if any(solver.drives.is_driven) else []
         robot, device = RobotTables(), self._device
         robot.floating, robot.layout, robot.solver = int(spec.floating_base), _layout(spec), _numbers(spec, solver)
         robot.decimation, robot.ramp_mean, robot.gravity = spec.decimation, ramp_mean, wp.vec3(*spec.gravity)
         robot.tree = wp.array(_bodies(spec, velocities), dtype=BodyParameters, device=device)
         robot.joints = wp.array(_joints(spec, solver, velocities), dtype=JointParameters, device=device)
+        robot.drives = wp.array(drives, dtype=DriveParameters, device=device)
+        robot.mimics = wp.array(_mimics(solver), dtype=MimicParameters, device=device)
+        damping = _damping(spec) if any(map(is_special, spec.bodies)) else []
+        robot.damping = wp.array(damping, dtype=DampingParameters, device=device)
+        robot.gravity_mass = BodyDamping(solver.multibody).gravity_mass
         robot.slots = wp.array(slots, dtype=SlotParameters, device=device)
         robot.controlled = wp.array(controlled, dtype=wp.int32, device=device)
         return robot
@@ -196,10 +214,59 @@ def _joints(spec: RobotSpec, solver: ConstraintSolver, velocities: dict[int, int
         joint.place, joint.velocity = number, velocities[number]
         joint.has_stop = int(solver.has_stop[row])
         joint.lower, joint.upper = max(lower, -VERY_FAR), min(upper, VERY_FAR)
-        joint.damping = spec.joints[number].damping
+        joint.is_driven = int(solver.drives.is_driven[row])
+        joint.damping = 0.0 if joint.is_driven else spec.joints[number].damping
         joint.typical_delassus = solver.typical_delassus[solver.max_contacts + row].item()
         joints.append(joint)
     return joints
+
+
+def _drives(spec: RobotSpec, solver: ConstraintSolver) -> list[Any]:
+    """What stays the same of what acts in each joint, in the order of the solver."""
+    drives, substep_dt = [], spec.physics_dt / solver.cfg.substeps
+    for row, number in enumerate(solver.joints.tolist()):
+        joint, drive = spec.joints[number], DriveParameters()
+        drive.body = next(i for i, body in enumerate(spec.bodies) if body.joint == joint.name)
+        drive.stiffness, drive.damping = joint.stiffness, joint.damping
+        drive.of_acceleration, drive.fixed_target = int(joint.drive == "acceleration"), joint.target
+        limit = joint.effort_limit * spec.physics_dt if solver.drives.is_limited[row] else UNLIMITED
+        drive.max_impulse, drive.max_speed = min(limit, UNLIMITED), min(joint.velocity_limit, UNLIMITED)
+        drive.slows_others = int(slows_others(joint))
+        drive.has_friction = int(has_friction(joint))
+        drive.static_friction, drive.dynamic_friction = substep_dt * joint.friction, substep_dt * joint.dynamic_friction
+        drive.viscous_friction = substep_dt * joint.viscous_friction
+        columns = {control.kind: i for i, control in enumerate(spec.controls) if control.joint == joint.name}
+        drive.position_control = columns.get("position", -1)
+        drive.velocity_control = columns.get("velocity", -1)
+        drives.append(drive)
+    return drives
+
+
+def _mimics(solver: ConstraintSolver) -> list[Any]:
+    """What stays the same of each joint that follows another one."""
+    mimics = []
+    for each in solver.mimics.constraints:
+        mimic = MimicParameters()
+        for name, value in each._asdict().items():
+            setattr(mimic, name, value)
+        mimics.append(mimic)
+    return mimics
+
+
+def _damping(spec: RobotSpec) -> list[Any]:
+    """What stays the same of gravity and damping of each body."""
+    damping = []
+    for body in spec.bodies:
+        each, fastest = DampingParameters(), 1.0 / spec.physics_dt
+        each.linear_damping, each.angular_damping = (
+            min(body.linear_damping, fastest),
+            min(body.angular_damping, fastest),
+        )
+        each.gravity_share = float(body.has_gravity) * (1.0 - each.linear_damping * spec.physics_dt)
+        each.max_linear_velocity = min(body.max_linear_velocity, UNLIMITED)
+        each.max_angular_velocity = min(body.max_angular_velocity, UNLIMITED)
+        damping.append(each)
+    return damping
 
 
 def _slots(spec: RobotSpec, solver: ConstraintSolver) -> list[Any]:

@@ -11,6 +11,7 @@ from typing import Any
 import warp as wp
 
 from ..constants import MOMENTUM_EPSILON, UNREACHABLE
+from .body_damping import DampingParameters, damping_force, special_gravity_force
 from .constraint_solver import (
     ConstraintRow,
     JointParameters,
@@ -19,6 +20,8 @@ from .constraint_solver import (
     solve_constraints,
 )
 from .contact_constraints import SlotGround, SlotParameters, slot_centre
+from .joint_drives import DriveParameters, DriveState, begin_drives, read_targets
+from .mimic_joints import MimicParameters
 from .multibody import (
     BodyParameters,
     BodyState,
@@ -67,10 +70,18 @@ class RobotTables:
     """The bodies."""
     joints: wp.array[JointParameters]
     """The joints in the order of the solver."""
+    drives: wp.array[DriveParameters]
+    """What acts in them, in the same order; empty for a robot whose joints are braked at most."""
+    mimics: wp.array[MimicParameters]
+    """The joints that follow another one."""
+    damping: wp.array[DampingParameters]
+    """Gravity and damping of all bodies; empty for a robot whose bodies all feel gravity and nothing else."""
+    gravity_mass: float
+    """Mass on which gravity acts [kg]."""
     slots: wp.array[SlotParameters]
     """The slots that can touch the ground, in the order of the solver; none for a robot that touches nothing."""
     controlled: wp.array[int]
-    """Number of the velocity on which each control acts."""
+    """Number of the velocity on which each control is an effort; -1 for one that is a target."""
     solver: SolverParameters
     """Numbers of the solver."""
 
@@ -101,6 +112,8 @@ class Sizes:
     """Bodies."""
     joints: int
     """Joints."""
+    drives: int
+    """Joints again, or none for a robot whose joints are braked at most."""
     slots: int
     """Slots that can touch the ground."""
     max_contacts: int
@@ -190,7 +203,8 @@ def read_inputs(robot: RobotTables, inputs: Inputs, work: Any, env: int, zeros: 
         joint_pos[place] = inputs.state[env, layout.joint_pos + place]
         velocity[joints[i].velocity] = inputs.state[env, layout.joint_vel + place]
     for i in range(robot.controlled.shape[0]):
-        effort[robot.controlled[i]] = effort[robot.controlled[i]] + inputs.control[env, i]
+        if robot.controlled[i] >= 0:
+            effort[robot.controlled[i]] = effort[robot.controlled[i]] + inputs.control[env, i]
     return quat, rotation, velocity, effort
 
 
@@ -240,11 +254,14 @@ def keep_momentum(
         kept[3 + i] = angular[i]
     after, angular_after = centroidal_momentum(robot.tree, bodies, kept)
     mass = bodies[0].composite_mass
+    falling = mass
+    if robot.damping.shape[0] > 0:
+        falling = robot.gravity_mass
     centre = bodies[0].first_moment / bodies[0].composite_mass
     locked_inertia = bodies[0].composite_inertia - point_inertia(mass, centre)
     lacking = angular_after * (length(angular_momentum) / length(angular_after) - 1.0)
     angular = wp.inverse(locked_inertia) * lacking
-    missing = wp.transpose(rotation_step) * (momentum + robot.solver.dt * mass * gravity) - after
+    missing = wp.transpose(rotation_step) * (momentum + robot.solver.dt * falling * gravity) - after
     linear = missing / mass - wp.cross(angular, centre)
     for i in range(3):
         kept[i] = kept[i] + linear[i]
@@ -286,6 +303,7 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
     features = wp.types.vector(length=sizes.hidden, dtype=wp.float32)
     dim = sizes.velocities
     body_count, joint_count, slot_count = sizes.bodies, max(1, sizes.joints), max(1, sizes.slots)
+    drive_count = max(1, sizes.drives)
     row_count, contact_count = max(1, sizes.joints + 3 * sizes.max_contacts), max(1, sizes.max_contacts)
 
     @wp.struct
@@ -303,12 +321,14 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
 
         bodies: wp.array[BodyState]
         joint_pos: wp.array[float]
+        drives: wp.array[DriveState]
         grounds: wp.array[SlotGround]
         contacts: wp.array[int]
         rows: wp.array[ConstraintRow]
         whitened_rows: wp.array[generalised]
         inverse_factor: wp.array[generalised]
         inverse_factor_columns: wp.array[generalised]
+        root_rotation: wp.mat33
 
     @wp.kernel(module="unique", enable_backward=False, module_options=OPTIONS)
     def advance(first: int, robot: RobotTables, weights: Weights, inputs: Inputs, next_state: wp.array2d[float]):
@@ -316,6 +336,7 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
         env = first + wp.tid()
         own_bodies = wp.zeros(shape=(body_count,), dtype=BodyState)
         own_joint_pos = wp.zeros(shape=(joint_count,), dtype=float)
+        own_drives = wp.zeros(shape=(drive_count,), dtype=DriveState)
         own_grounds = wp.zeros(shape=(slot_count,), dtype=SlotGround)
         own_contacts = wp.zeros(shape=(contact_count,), dtype=int)
         own_rows = wp.zeros(shape=(row_count,), dtype=ConstraintRow)
@@ -326,6 +347,7 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
         work = Work()
         work.bodies = wp.array(ptr=own_bodies.ptr, shape=(body_count,), dtype=BodyState)
         work.joint_pos = wp.array(ptr=own_joint_pos.ptr, shape=(joint_count,), dtype=float)
+        work.drives = wp.array(ptr=own_drives.ptr, shape=(drive_count,), dtype=DriveState)
         work.grounds = wp.array(ptr=own_grounds.ptr, shape=(slot_count,), dtype=SlotGround)
         work.contacts = wp.array(ptr=own_contacts.ptr, shape=(contact_count,), dtype=int)
         work.rows = wp.array(ptr=own_rows.ptr, shape=(row_count,), dtype=ConstraintRow)
@@ -344,12 +366,22 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
         place_bodies(tree, joint_pos, bodies)
         compute_inertias(tree, bodies)
         find_ground_planes(robot, inputs, work, env, rotation)
+        read_targets(robot, inputs, work, env)
         for physics_step in range(robot.decimation):
+            work.root_rotation = rotation
+            velocity = begin_drives(robot, work, velocity)
             gravity = wp.transpose(rotation) * robot.gravity
             compute_motion(tree, robot.floating, velocity, bodies)
             factorise_mass_matrix(tree, robot.floating, bodies, zeros, work.inverse_factor, columns)
-            force = effort + gravity_force(tree, robot.floating, bodies, gravity, zeros)
             against = bias_force(tree, robot.floating, bodies, zeros)
+            damped = zeros
+            if robot.damping.shape[0] > 0:
+                force = effort + special_gravity_force(tree, robot.damping, robot.floating, bodies, gravity, zeros)
+                slowed = damping_force(tree, robot.damping, robot.floating, bodies, dt, zeros)
+                against = against - slowed
+                damped = weighted_sum(columns, weighted_sum(work.inverse_factor, dt * slowed, zeros), zeros)
+            else:
+                force = effort + gravity_force(tree, robot.floating, bodies, gravity, zeros)
             applied = weighted_sum(columns, weighted_sum(work.inverse_factor, dt * force, zeros), zeros)
             bias = weighted_sum(columns, weighted_sum(work.inverse_factor, -dt * against, zeros), zeros)
             gain, start = applied / float(robot.solver.substeps), velocity + bias
@@ -362,6 +394,9 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
                 # Bias forces turn the root at once, and carry it as applied forces do, in equal stairs.
                 linear = part_of(velocity, 0) + robot.ramp_mean * (part_of(applied, 0) + part_of(bias, 0))
                 angular = part_of(velocity, 3) + part_of(bias, 3) + robot.ramp_mean * part_of(applied, 3)
+                if robot.damping.shape[0] > 0:  # damping carries it at once
+                    linear = linear + (1.0 - robot.ramp_mean) * part_of(damped, 0)
+                    with_impulses = with_impulses + damped
                 gone, turned = dt * linear + part_of(moved, 0), dt * angular + part_of(moved, 3)
                 momentum, angular_momentum = centroidal_momentum(tree, bodies, with_impulses)
                 velocity = velocity + applied + bias + solved

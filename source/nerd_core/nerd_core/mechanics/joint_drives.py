@@ -1,0 +1,275 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""What acts in the joints of one robot beside efforts and stops: drives, friction, and the limit of the speed.
+
+A drive is a spring and a damper between a joint and its targets. In a substep ``h`` it is integrated implicitly: with
+``k`` for the stiffness, ``d`` for the damping, ``A`` for the joint's entry on the diagonal of the Delassus matrix,
+``q`` and ``v`` for position and velocity, and ``q*`` and ``v*`` for the targets, its impulse is::
+
+    m (u - v)          m = g / (1 + g A)        g = h (d + h k)
+    u = (d v* + k (q* - r v* - q)) / (d + h k)
+
+where ``r`` is the time that remains behind the substep: a position target moves along with a velocity target so that it
+is reached when the physics step ends. The impulses of a physics step together stay below the effort limit times its
+length. For a drive of accelerations ``m`` is ``g / (1 + g) / (A + c B)``, with ``c`` for the compliance and ``B`` for
+how much the softer one of the joint's two bodies answers.
+
+Friction would bring the joint to rest in each substep; where that takes more than static friction, it brakes the joint
+by dynamic friction, and by more the faster it is. What a joint is faster than its limit is taken back. Both give way as
+constraints do: an impulse per velocity is ``1 / (A + c B)``.
+
+All this is PhysX's way, measured on it (``docs/lab-notebook.md``).
+
+Example::
+
+    drives = JointDrives(spec, order, MechanicsCfg(substeps=4))
+    targets, terms = drives.targets(control), drives.terms(diagonal)
+    if targets is not None:
+        drive_velocity = drives.velocities(joint_pos, targets, substep=0)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from ..robot.spec import Joint, RobotSpec
+from .config import MechanicsCfg
+from .constants import EPSILON, FASTEST_JOINT
+
+
+class Targets(NamedTuple):
+    """What drives lead joints to in a control step, in the order of the solver, each of shape (J, M)."""
+
+    position: Tensor
+    """Positions [rad or m]."""
+    velocity: Tensor
+    """Velocities [rad/s or m/s]."""
+
+
+class JointFriction(NamedTuple):
+    """Friction of a joint in a substep."""
+
+    static: float
+    """Largest impulse that keeps it at rest [N m s or N s]."""
+    dynamic: float
+    """Impulse that brakes it [N m s or N s]."""
+    viscous: float
+    """More of it per speed [kg m^2 or kg]."""
+
+
+class JointTerms(NamedTuple):
+    """How drive, friction and limit of the speed of a joint answer in a physics step; None for what it has not."""
+
+    delassus: Tensor
+    """Change of its velocity per impulse, shape (M,)."""
+    drive_mass: Tensor | None
+    """Impulse of the drive per velocity that is missing [kg or kg m^2], shape (M,)."""
+    max_drive_impulse: float | None
+    """Largest impulse of the drive [N m s or N s]."""
+    friction: JointFriction | None
+    """Friction."""
+    max_speed: float | None
+    """Largest speed [rad/s or m/s]."""
+    constraint_mass: Tensor | None
+    """Impulse of friction, and of the limit of the speed, per velocity that is too much [kg or kg m^2], shape (M,);
+    None where no joint of the robot has either."""
+
+
+class JointDrives(nn.Module):
+    """Drives, friction and speed limits of one robot's joints. Has no parameters."""
+
+    has_target: list[bool]
+    """Whether the drive of each joint leads it anywhere but to rest."""
+    is_limited: list[bool]
+    """Whether the effort limit of each joint's drive may be reached."""
+    is_driven: list[bool]
+    """Whether there is more in each joint than a drive that brakes it."""
+    needs_responses: bool
+    """Whether any joint has friction, a limit of its speed, or a drive of accelerations."""
+    _damping: Tensor
+    _stiffness: Tensor
+    _fixed_target: Tensor
+    _of_acceleration: Tensor
+    _position_of: Tensor
+    _velocity_of: Tensor
+    _child: Tensor
+    _parent: Tensor
+    _fast: Tensor
+    _max_speed: Tensor
+
+    def __init__(self, spec: RobotSpec, order: list[int], cfg: MechanicsCfg):
+        """Looks up what joints have.
+
+        Args:
+            spec: The robot.
+            order: Numbers of its joints in the order in which they are solved.
+            cfg: Settings of mechanics.
+        """
+        super().__init__()
+        self.spec, self.cfg = spec, cfg
+        self._joints = joints = [spec.joints[i] for i in order]
+        moved = {kind: {each.joint for each in spec.controls if each.kind == kind} for kind in ("position", "velocity")}
+        self.has_target = [
+            has_drive(joint) and bool(joint.stiffness or joint.name in moved["velocity"]) for joint in joints
+        ]
+        self.is_limited = [
+            joint.effort_limit < math.inf and (target or joint.damping * FASTEST_JOINT > joint.effort_limit)
+            for joint, target in zip(joints, self.has_target, strict=True)
+        ]
+        self.is_driven = [
+            target or limited or gives_way(joint)
+            for joint, target, limited in zip(joints, self.has_target, self.is_limited, strict=True)
+        ]
+        self.needs_responses = any(map(gives_way, joints))
+        child = [next(i for i, body in enumerate(spec.bodies) if body.joint == joint.name) for joint in joints]
+        fast = [i for i, joint in enumerate(spec.joints) if slows_others(joint)]
+        fixed = [0.0 if joint.name in moved["position"] else joint.target for joint in joints]
+        buffers = {
+            "_damping": torch.tensor([joint.damping for joint in joints]).unsqueeze(-1),
+            "_stiffness": torch.tensor([joint.stiffness for joint in joints]).unsqueeze(-1),
+            "_fixed_target": torch.tensor(fixed).unsqueeze(-1),
+            "_of_acceleration": torch.tensor([joint.drive == "acceleration" for joint in joints]).unsqueeze(-1),
+            "_position_of": _columns(spec, joints, "position"),
+            "_velocity_of": _columns(spec, joints, "velocity"),
+            "_child": torch.tensor(child, dtype=torch.long),
+            "_parent": torch.tensor([spec.body_names.index(str(spec.bodies[i].parent)) for i in child]).long(),
+            "_fast": torch.tensor(fast, dtype=torch.long),
+            "_max_speed": torch.tensor([spec.joints[i].velocity_limit for i in fast]).unsqueeze(-1),
+        }
+        for name, value in buffers.items():
+            self.register_buffer(name, value, persistent=False)
+
+    def targets(self, control: Tensor) -> Targets | None:
+        """Where controls lead the joints; None where no drive leads anywhere but to rest.
+
+        Args:
+            control: Controls, shape (M, C).
+        """
+        if not any(self.has_target):
+            return None
+        return Targets(self._position_of @ control.t() + self._fixed_target, self._velocity_of @ control.t())
+
+    def slowed(self, velocity: Tensor) -> Tensor:
+        """Generalised velocities with which a physics step begins: where a hinge is faster than its limit, all joints
+        are slowed by the same share.
+
+        Args:
+            velocity: Generalised velocities, shape (dim, M).
+        """
+        if not len(self._fast):
+            return velocity
+        joints = velocity[len(velocity) - len(self._joints) :]
+        excess = (joints.index_select(0, self._fast).abs() / self._max_speed).amax(0).clamp(min=1.0)
+        return torch.cat((velocity[: len(velocity) - len(joints)], joints / excess))
+
+    def velocities(self, pos: Tensor, targets: Targets, substep: int) -> Tensor:
+        """Velocities to which drives lead the joints in a substep, shape (J, M).
+
+        Args:
+            pos: Where they are [rad or m], shape (J, M).
+            targets: Where drives lead them.
+            substep: Number of the substep.
+        """
+        substep_dt = self.spec.physics_dt / self.cfg.substeps
+        remaining = (self.cfg.substeps - 1 - substep) * substep_dt
+        missing = torch.sub(targets.position, targets.velocity, alpha=remaining) - pos
+        slope = self._damping + substep_dt * self._stiffness
+        return (self._damping * targets.velocity + self._stiffness * missing) / slope.clamp(min=EPSILON)
+
+    def terms(self, diagonal: Tensor, body_responses: Tensor | None) -> list[JointTerms | None]:
+        """How drive, friction and limit of the speed of each joint answer in a physics step; None for a joint that has
+        none of them.
+
+        Args:
+            diagonal: Delassus diagonal of the joints, shape (J, M).
+            body_responses: What :meth:`Multibody.largest_responses` gave; None for a robot that does not need it.
+        """
+        if not any(self.is_driven) and not any(map(has_drive, self._joints)):
+            return [None] * len(self._joints)
+        constraint_masses: Sequence[Tensor | None] = [None] * len(self._joints)
+        if body_responses is not None:
+            softer = body_responses[self._child].maximum(body_responses[self._parent])
+            constraint_masses = (1.0 / (diagonal + self.cfg.compliance * softer)).unbind()
+        drive_masses = self._drive_masses(diagonal, constraint_masses)
+        rows = zip(self._joints, diagonal.unbind(), drive_masses, constraint_masses, self.is_limited, strict=True)
+        return [self._terms_of(*of_joint) for of_joint in rows]
+
+    def _drive_masses(self, diagonal: Tensor, constraint_masses: Sequence[Tensor | None]) -> Sequence[Tensor]:
+        """Impulses of drives per velocity that is missing, each of shape (M,)."""
+        substep_dt = self.spec.physics_dt / self.cfg.substeps
+        gain = (self._damping + substep_dt * self._stiffness) * substep_dt
+        masses = list((gain / (1.0 + gain * diagonal)).unbind())
+        for i, joint in enumerate(self._joints):
+            constraint_mass = constraint_masses[i]
+            if joint.drive == "acceleration" and constraint_mass is not None:
+                masses[i] = gain[i] / (1.0 + gain[i]) * constraint_mass
+        return masses
+
+    def _terms_of(
+        self, joint: Joint, delassus: Tensor, drive_mass: Tensor, constraint_mass: Tensor | None, is_limited: bool
+    ) -> JointTerms | None:
+        """How one joint answers."""
+        if not has_drive(joint) and not gives_way(joint):
+            return None
+        friction, physics_dt = None, self.spec.physics_dt
+        if has_friction(joint):
+            efforts = joint.friction, joint.dynamic_friction, joint.viscous_friction
+            friction = JointFriction(*(effort * physics_dt / self.cfg.substeps for effort in efforts))
+        return JointTerms(
+            delassus=delassus,
+            drive_mass=drive_mass if has_drive(joint) else None,
+            max_drive_impulse=joint.effort_limit * physics_dt if is_limited else None,
+            friction=friction,
+            max_speed=joint.velocity_limit if joint.velocity_limit < math.inf else None,
+            constraint_mass=constraint_mass,
+        )
+
+
+def has_drive(joint: Joint) -> bool:
+    """Whether a drive acts in a joint."""
+    return bool(joint.stiffness or joint.damping)
+
+
+def has_friction(joint: Joint) -> bool:
+    """Whether there is friction in a joint. PhysX takes no notice of dynamic friction alone."""
+    return bool(joint.friction or joint.viscous_friction)
+
+
+def gives_way(joint: Joint) -> bool:
+    """Whether friction, a limit of the speed or a drive of accelerations act in a joint: their impulses give way as
+    those of constraints do.
+    """
+    of_acceleration = joint.drive == "acceleration" and has_drive(joint)
+    return has_friction(joint) or joint.velocity_limit < math.inf or of_acceleration
+
+
+def slows_others(joint: Joint) -> bool:
+    """Whether all joints are slowed where this one begins a physics step faster than its limit. PhysX does not look at
+    slides there.
+    """
+    return joint.kind == "revolute" and joint.velocity_limit < math.inf
+
+
+def _columns(spec: RobotSpec, joints: list[Joint], kind: str) -> Tensor:
+    """Which control is the target of which joint, zeros and ones of shape (J, C)."""
+    return torch.tensor(
+        [[float(each.kind == kind and each.joint == joint.name) for each in spec.controls] for joint in joints]
+    ).reshape(len(joints), len(spec.controls))
+
+
+__all__ = [
+    "JointDrives",
+    "JointFriction",
+    "JointTerms",
+    "Targets",
+    "gives_way",
+    "has_drive",
+    "has_friction",
+    "slows_others",
+]

@@ -1,0 +1,183 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Drives, friction and speed limits of the joints of one environment, for one thread:
+:mod:`nerd_core.mechanics.joint_drives`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import warp as wp
+
+from .multibody import generalised_force, weighted_sum
+
+
+@wp.struct
+class DriveParameters:
+    """What stays the same of what acts in a joint, in the order of the solver."""
+
+    body: int
+    """Number of the body that the joint moves."""
+    stiffness: float
+    """Stiffness of the drive [N m/rad or N/m]."""
+    damping: float
+    """Damping of the drive [N m s/rad or N s/m]."""
+    of_acceleration: int
+    """Whether the drive makes accelerations."""
+    max_impulse: float
+    """Largest impulse of the drive in a physics step [N m s or N s]."""
+    has_friction: int
+    """Whether there is friction."""
+    static_friction: float
+    """Largest impulse of friction in a substep that keeps the joint at rest [N m s or N s]."""
+    dynamic_friction: float
+    """Impulse of friction in a substep [N m s or N s]."""
+    viscous_friction: float
+    """More of it per speed [kg m^2 or kg]."""
+    max_speed: float
+    """Largest speed [rad/s or m/s], very large where there is no limit."""
+    slows_others: int
+    """Whether all joints are slowed where this one begins a physics step faster than that."""
+    fixed_target: float
+    """Position to which the drive leads where no control says one [rad or m]."""
+    position_control: int
+    """Number of the control that is the position target; -1 for none."""
+    velocity_control: int
+    """Number of the control that is the velocity target; -1 for none."""
+
+
+@wp.struct
+class DriveState:
+    """What a drive has done in a physics step, and where it leads."""
+
+    target: float
+    """Position to which it leads [rad or m]."""
+    target_velocity: float
+    """Velocity to which it leads [rad/s or m/s]."""
+    impulse: float
+    """Accumulated impulse, along the joint [N m s or N s]."""
+    effective_mass: float
+    """Impulse per velocity of a constraint with compliance [kg or kg m^2]; zero where it was not asked for yet."""
+
+
+@wp.func
+def read_targets(robot: Any, inputs: Any, work: Any, env: int):
+    """Reads where drives lead the joints of an environment."""
+    drives = robot.drives
+    states = work.drives
+    for i in range(drives.shape[0]):
+        states[i].target = drives[i].fixed_target
+        if drives[i].position_control >= 0:
+            states[i].target = inputs.control[env, drives[i].position_control]
+        states[i].target_velocity = float(0.0)
+        if drives[i].velocity_control >= 0:
+            states[i].target_velocity = inputs.control[env, drives[i].velocity_control]
+
+
+@wp.func
+def begin_drives(robot: Any, work: Any, velocity: Any):
+    """Begins a physics step.
+
+    Returns:
+        Generalised velocities: where a hinge is faster than its limit, all joints are slowed by the same share.
+    """
+    joints = robot.joints
+    drives = robot.drives
+    states = work.drives
+    share = float(1.0)
+    slowed = velocity
+    for i in range(drives.shape[0]):
+        states[i].impulse = 0.0
+        states[i].effective_mass = 0.0
+        speed = wp.abs(velocity[joints[i].velocity])
+        if drives[i].slows_others == 1 and speed > drives[i].max_speed:
+            share = wp.min(share, drives[i].max_speed / speed)
+    if share < 1.0:
+        for i in range(drives.shape[0]):
+            slowed[joints[i].velocity] = share * velocity[joints[i].velocity]
+    return slowed
+
+
+@wp.func
+def largest_response(robot: Any, work: Any, body: int, zeros: Any):
+    """Largest change of the velocity of a body's centre of mass along an axis of the environment, per impulse on it
+    along this axis; zero for a root that is fixed.
+    """
+    largest = float(0.0)
+    centre = work.bodies[body].centre_of_mass
+    for axis in range(3):
+        direction = wp.vec3(work.root_rotation[axis, 0], work.root_rotation[axis, 1], work.root_rotation[axis, 2])
+        force = generalised_force(
+            robot.tree, robot.floating, work.bodies, body, direction, wp.cross(centre, direction), zeros
+        )
+        whitened = weighted_sum(work.inverse_factor, force, zeros)
+        largest = wp.max(largest, wp.dot(whitened, whitened))
+    return largest
+
+
+@wp.func
+def constraint_mass(robot: Any, work: Any, i: int, delassus: float, zeros: Any):
+    """Impulse per velocity of a constraint in a joint, which gives way as the softer one of its two bodies does."""
+    states = work.drives
+    if states[i].effective_mass == 0.0:
+        body = int(robot.drives[i].body)
+        own = largest_response(robot, work, body, zeros)
+        above = largest_response(robot, work, robot.tree[body].parent, zeros)
+        states[i].effective_mass = 1.0 / (delassus + (robot.solver.softening - 1.0) * wp.max(own, above))
+    return states[i].effective_mass
+
+
+@wp.func
+def drive_impulse(
+    robot: Any, work: Any, i: int, substep: int, sign: float, velocity: float, delassus: float, zeros: Any
+):
+    """The further impulse of the drive of a joint.
+
+    Args:
+        robot: Tables of the robot.
+        work: Memory of the environment.
+        i: Row of the joint.
+        substep: Number of the substep.
+        sign: One, or minus one for a joint that looks at its upper stop: the side that velocity and impulse count to.
+        velocity: Velocity of the joint.
+        delassus: Change of it per impulse.
+        zeros: A generalised vector of zeros.
+    """
+    drive = robot.drives[i]
+    states = work.drives
+    substep_dt = robot.solver.dt / float(robot.solver.substeps)
+    remaining = float(robot.solver.substeps - 1 - substep) * substep_dt
+    slope = drive.damping + substep_dt * drive.stiffness
+    gain = slope * substep_dt
+    mass = gain / (1.0 + gain * delassus)
+    if drive.of_acceleration == 1:
+        mass = gain / (1.0 + gain) * constraint_mass(robot, work, i, delassus, zeros)
+    missing = states[i].target - remaining * states[i].target_velocity - work.joint_pos[robot.joints[i].place]
+    target = (drive.damping * states[i].target_velocity + drive.stiffness * missing) / slope
+    before = states[i].impulse
+    after = wp.clamp(before + mass * (target - sign * velocity), -drive.max_impulse, drive.max_impulse)
+    states[i].impulse = after
+    return sign * (after - before)
+
+
+@wp.func
+def friction_impulse(robot: Any, work: Any, i: int, velocity: float, delassus: float, zeros: Any):
+    """Impulse of friction in a joint: to rest if static friction can, else by what brakes a joint that moves."""
+    drive = robot.drives[i]
+    impulse = -constraint_mass(robot, work, i, delassus, zeros) * velocity
+    if wp.abs(impulse) > drive.static_friction:
+        largest = drive.dynamic_friction + drive.viscous_friction * wp.abs(velocity)
+        impulse = wp.clamp(impulse, -largest, largest)
+    return impulse
+
+
+@wp.func
+def speed_limit_impulse(robot: Any, work: Any, i: int, velocity: float, delassus: float, zeros: Any):
+    """Impulse that takes back by what a joint is faster than its limit."""
+    largest = robot.drives[i].max_speed
+    if wp.abs(velocity) <= largest:
+        return float(0.0)
+    excess = wp.clamp(velocity, -largest, largest) - velocity
+    return excess * constraint_mass(robot, work, i, delassus, zeros)
