@@ -254,7 +254,7 @@ def test_the_kernel_knows_damped_bodies(name: str, robot: str):
 
 
 def test_a_damped_body_in_the_air_loses_momentum_as_it_should():
-    """All bodies damped alike, a robot in the air loses that share of its momentum, and falls by what is left of gravity;
+    """All bodies damped alike, a robot in the air loses that share of its momentum, and falls by the rest of gravity;
     a weightless one keeps its momentum.
     """
     spec = replace(with_inertias(ant()), decimation=1)

@@ -28,11 +28,13 @@ from .parts import (
     ContactSlot,
     Control,
     ControlKind,
+    DriveKind,
     Guard,
     Inertia,
     Joint,
     Mimic,
     Quaternion,
+    SlotShape,
     SpecError,
     Vector,
 )
@@ -212,14 +214,21 @@ class RobotSpec:
 
 
 __all__ = [
+    "AXES",
+    "IDENTITY_QUAT",
     "Body",
     "ContactSlot",
     "Control",
+    "ControlKind",
+    "DriveKind",
     "Guard",
     "Inertia",
     "Joint",
     "Mimic",
+    "Quaternion",
     "RobotSpec",
+    "SlotShape",
     "SpecError",
     "StateLayout",
+    "Vector",
 ]

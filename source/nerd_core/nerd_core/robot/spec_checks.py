@@ -206,4 +206,4 @@ def _check_vector(spec: RobotSpec, what: str, values: tuple[float, ...], unit: b
         )
 
 
-__all__ = ["ControlKind", "JointKind", "SlotShape", "SpecError", "check_sizes", "check_spec"]
+__all__ = ["check_sizes", "check_spec"]
