@@ -1,7 +1,9 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Properties of bodies and joints that the USD stage says: damping, gravity, kinds of drives, who follows whom. Isaac Lab does not hold them. What nobody has authored is as PhysX has it."""
+"""Properties of bodies and joints that the USD stage says: damping, gravity, kinds of drives, who follows whom.
+Isaac Lab does not hold them. What nobody has authored is as PhysX has it.
+"""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import torch
 import warp as wp
 
+from nerd_core.robot.frames import quat_rotate
 from nerd_core.robot.spec import RobotSpec
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class RobotState:
         self._origins = env_origins
         first = spec.state.joint_pos.start
         wrapping = [first + i for i, joint in enumerate(spec.joints) if joint.wraps]
+        root = spec.bodies[0].inertia
+        self._is_off_centre = spec.floating_base and root is not None and any(root.centre)
         self._is_physx = "physx" in getattr(type(robot), "__backend_name__", "")
         self._wrapping = torch.tensor(wrapping, dtype=torch.long, device=env_origins.device)
         self._channels = [
@@ -59,7 +62,7 @@ class RobotState:
         joints = (data.joint_pos.torch, data.joint_vel.torch)
         if not self.spec.floating_base:
             return torch.cat(joints, dim=-1)
-        pose, velocity = data.root_link_pose_w.torch, data.root_link_vel_w.torch
+        pose, velocity = data.root_link_pose_w.torch, self._root_velocity()
         return torch.cat((pose[:, :3] - self._origins, pose[:, 3:], joints[0], velocity, joints[1]), dim=-1)
 
     def write(self, state: torch.Tensor, env_ids: torch.Tensor | None = None) -> None:
@@ -169,6 +172,17 @@ class RobotState:
     def advance_clock(self, dt: float) -> None:
         """Tells the articulation that the engine has moved on, without computing what ``update(dt)`` would."""
         self._robot.data._sim_timestamp += dt
+
+    def _root_velocity(self) -> torch.Tensor:
+        """Velocity of the root link's origin and angular velocity, world axes, shape (N, 6)."""
+        data = self._robot.data
+        if not self._is_off_centre:
+            return data.root_link_vel_w.torch
+        # Isaac Lab 3.0 says the velocity of the centre of mass for that of the link on the engine without Kit.
+        velocity = data.root_com_vel_w.torch
+        arm = quat_rotate(data.root_link_pose_w.torch[:, 3:], data.body_com_pose_b.torch[:, 0, :3])
+        linear = velocity[:, :3] - torch.linalg.cross(velocity[:, 3:], arm)
+        return torch.cat((linear, velocity[:, 3:]), dim=-1)
 
     def _targets(self) -> dict[str, torch.Tensor]:
         """Targets of the actuators by kind, shared with the simulator, each of shape (N, J)."""
