@@ -1,9 +1,8 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Properties that the USD stage says and Isaac Lab does not hold: damping, gravity, kinds of drives, who follows whom.
-
-What nobody has authored is as PhysX has it.
+"""Properties of bodies and joints that the USD stage says: damping, gravity, kinds of drives, who follows whom.
+Isaac Lab does not hold them. What nobody has authored is as PhysX has it.
 """
 
 from __future__ import annotations
