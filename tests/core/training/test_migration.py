@@ -66,17 +66,20 @@ def test_a_run_of_an_earlier_version_goes_on(tmp_path, monkeypatch):
     class Stop(Exception):
         pass
 
-    def stop_after_first_save(run):
+    def stop_in_the_middle(run):
+        run.identities = None  # an earlier version did not say what it was started on
         usual(run)
-        raise Stop
+        if run.update:
+            raise Stop
 
     usual, plainly = saving.save_run, saving.to_plain
-    monkeypatch.setattr("nerd_core.training.run.save_run", stop_after_first_save)
+    monkeypatch.setattr("nerd_core.training.run.save_run", stop_in_the_middle)
     monkeypatch.setattr(saving, "to_plain", lambda value: as_before(plainly(value)))
     with pytest.raises(Stop):
         train(stopped, data, None, cfg, tmp_path, quiet=True)
     monkeypatch.undo()
-    assert "batch" in checkpoint.load_training_state(tmp_path / "last")["settings"]
+    saved = checkpoint.load_training_state(tmp_path / "last")
+    assert "batch" in saved["settings"] and 0 < saved["update"] < 12
     resumed = fresh()
     train(resumed, data, None, cfg, tmp_path, resume=True, quiet=True)
     assert all(torch.equal(a, b) for a, b in zip(whole.parameters(), resumed.parameters(), strict=True))
