@@ -110,9 +110,8 @@ def _run(name: str, target: str, argv: list[str]) -> int:
     except EXPLAINED as error:
         if os.environ.get("NERD_DEBUG", "0") not in ("", "0"):
             raise
-        # A message may repeat what stands in a file of anybody.
-        lines = [printable(line, 2000) for line in str(error).split("\n")[:100]]
-        print(f"nerd {name}: {'\n'.join(lines) or type(error).__name__}", file=sys.stderr)
+        # Messages quote what stands in files, which may be somebody else's.
+        print(f"nerd {name}: {printable(str(error)) or type(error).__name__}", file=sys.stderr)
         return EXIT_ERROR
     return int(code or 0)
 

@@ -37,6 +37,9 @@ from ..files.messages import printable
 from ..files.serialization import to_plain
 from . import help_text
 
+MOST = 2000
+"""Longest name that is shown [characters]."""
+
 
 @dataclass
 class Info:
@@ -268,8 +271,8 @@ def _table(title: str, first: str, numbers: Iterable[str]) -> Table:
 
 
 def _text(words: str) -> str:
-    """Words of a dataset, which anybody may have written, for rich's markup: harmless, line by line."""
-    return escape("\n".join(printable(line) for line in words.split("\n")))
+    """Words of a dataset, which anybody may have written, for rich's markup."""
+    return escape(printable(words[:MOST]))
 
 
 def _human(value: object) -> str:

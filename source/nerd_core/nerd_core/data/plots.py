@@ -51,7 +51,7 @@ def plot(stats: DatasetStats, path: str | Path) -> None:
 
 def _label(name: str) -> str:
     """A name as the page shows it, which is no formula whatever it holds."""
-    return printable(name, 60).replace("$", r"\$")
+    return printable(name[:60]).replace("$", r"\$")
 
 
 def _title(area: SubFigure, stats: DatasetStats) -> None:

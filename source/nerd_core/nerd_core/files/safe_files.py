@@ -12,16 +12,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import stat
 from pathlib import Path
 from typing import Any
+
+from .messages import shortened
 
 MAX_JSON_BYTES = 4 * 2**20
 """Largest JSON file that is read [bytes]."""
 
 MAX_JSON_DEPTH = 64
 """Deepest nesting of a JSON document."""
+
+MAX_DIGITS = 64
+"""Longest whole number in a JSON document [digits]. Longer ones mean nothing here, and messages would repeat them."""
 
 
 class UnsafeFile(ValueError):
@@ -40,7 +46,8 @@ def read_bytes(path: Path, limit: int) -> bytes:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
-        raise UnsafeFile(f"'{path.name}' is not a plain file")
+        kind = "a directory" if stat.S_ISDIR(status.st_mode) else "a pipe, a socket or a device"
+        raise UnsafeFile(f"'{path.name}' is not a plain file but {kind}")
     with os.fdopen(descriptor, "rb") as file:
         if status.st_size > limit:
             raise UnsafeFile(f"'{path.name}' has {status.st_size} bytes, at most {limit} are expected")
@@ -60,12 +67,17 @@ def parse_json(content: bytes, name: str) -> Any:
     if len(content) > MAX_JSON_BYTES:
         raise UnsafeFile(f"'{name}' has {len(content)} bytes, at most {MAX_JSON_BYTES} are expected")
     try:
-        value = json.loads(content.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_refuse_constant)
+        value = json.loads(
+            content.decode("utf-8"),
+            object_pairs_hook=_unique,
+            parse_constant=_refuse_constant,
+            parse_float=_finite_number,
+        )
     except RecursionError:
         raise UnsafeFile(f"'{name}' is nested too deeply") from None
     except ValueError as error:  # also of bad UTF-8 and of numbers with thousands of digits
         raise UnsafeFile(f"'{name}' is not sound JSON: {str(error)[:200]}") from None
-    _check_depth(value, name)
+    _check_values(value, name)
     return value
 
 
@@ -85,17 +97,31 @@ def _refuse_constant(word: str) -> Any:
     raise ValueError(f"got the word {word}, which JSON does not have")
 
 
-def _check_depth(value: Any, name: str) -> None:
+def _finite_number(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"got the number {text[:40]}, which is too large")
+    return number
+
+
+def _check_values(value: Any, name: str) -> None:
+    """Refuses documents that are nested too deeply, and whole numbers so long that no message could name them."""
     level = [value]
     for _ in range(MAX_JSON_DEPTH):
-        level = [
-            child
-            for item in level
-            if isinstance(item, (dict, list))
-            for child in (item.values() if isinstance(item, dict) else item)
-        ]
-        if not level:
+        below = []
+        for holder in level:
+            if isinstance(holder, (dict, list)):
+                for key, child in holder.items() if isinstance(holder, dict) else enumerate(holder):
+                    if isinstance(child, int) and abs(child) >= 10**MAX_DIGITS:
+                        digits = round(child.bit_length() * math.log10(2.0))
+                        where = f"'{name}': {shortened(key)}"
+                        raise UnsafeFile(
+                            f"{where} is a number of about {digits} digits, at most {MAX_DIGITS} are expected"
+                        )
+                    below.append(child)
+        if not below:
             return
+        level = below
     raise UnsafeFile(f"'{name}' is nested too deeply: at most {MAX_JSON_DEPTH} levels are expected")
 
 

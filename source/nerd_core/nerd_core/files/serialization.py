@@ -18,6 +18,7 @@ import typing
 from typing import Any, Literal, Union, get_args, get_origin
 
 from .kinds import OfKind, UnknownKind
+from .messages import shortened
 
 _WORDS = {"inf": math.inf, "-inf": -math.inf}
 
@@ -65,7 +66,7 @@ def _build(kind: Any, plain: Any, path: str) -> Any:
         return _build_dataclass(kind, plain, path)
     if origin is Literal:
         if plain not in get_args(kind) or isinstance(plain, bool):
-            raise StructureError(f"{where}: got {_short(plain)}, expected one of {list(get_args(kind))}")
+            raise StructureError(f"{where}: got {shortened(plain)}, expected one of {list(get_args(kind))}")
         return plain
     if origin in (Union, types.UnionType):
         return _build_union(get_args(kind), plain, path)
@@ -74,7 +75,7 @@ def _build(kind: Any, plain: Any, path: str) -> Any:
     if origin is dict:
         if not isinstance(plain, dict):
             raise StructureError(f"{where}: got {_name(plain)}, expected an object")
-        return {key: _build(get_args(kind)[1], item, f"{path}.{key}") for key, item in plain.items()}
+        return {key: _build(get_args(kind)[1], item, f"{path}.{key[:60]}") for key, item in plain.items()}
     if kind is float:
         if isinstance(plain, str) and plain in _WORDS:
             return _WORDS[plain]
@@ -105,7 +106,9 @@ def _build_dataclass(kind: Any, plain: Any, path: str) -> Any:
     fields = {field.name: field for field in dataclasses.fields(kind)}
     unknown = sorted(set(plain) - set(fields))
     if unknown:
-        raise StructureError(f"{where}: got the unknown keys {unknown}, expected some of {sorted(fields)}")
+        raise StructureError(
+            f"{where}: got the unknown keys {shortened(unknown, 200)}, expected some of {sorted(fields)}"
+        )
     missing = [
         name
         for name, field in fields.items()
@@ -130,7 +133,7 @@ def _of_kind(kind: type[OfKind], plain: dict[str, Any], where: str) -> type[OfKi
     except UnknownKind as error:
         raise StructureError(f"{where}: {error}") from None
     if not issubclass(found, kind):
-        raise StructureError(f"{where}: got the kind {plain['kind']!r}, expected settings for {kind.__name__}")
+        raise StructureError(f"{where}: got the kind {shortened(plain['kind'])}, expected settings for {kind.__name__}")
     return found
 
 
@@ -175,9 +178,4 @@ def _finite(number: int | float) -> bool:
 
 
 def _name(value: Any) -> str:
-    return f"{type(value).__name__} {_short(value)}"
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return f"{type(value).__name__} {shortened(value)}"
