@@ -192,7 +192,7 @@ class Hostility:
         """Some KB that unpack to as much as the header claims."""
         name, segment = self._open(files)
         count = self.rng.choice([1, 1, 50])
-        segment.fill(count, count * (self.rng.choice([10**4, 10**5, 5 * 10**5, 10**6, 10**7, 10**9]) // count))
+        segment.fill(count, count * (self.rng.choice([10**4, 10**4, 10**5, 5 * 10**5, 10**6, 10**7, 10**9]) // count))
         files[name] = segment.content()
 
     def move_chunks(self, files: Files) -> None:
@@ -237,7 +237,7 @@ class Hostility:
         spec = segment.header["spec"]
         if not spec["joints"]:
             return
-        for index in range(self.rng.choice([300, 900, 8000])):
+        for index in range(self.rng.choice([50, 100, 200, 900, 8000])):
             spec["joints"].append(spec["joints"][0] | {"name": f"j{index}"})
             spec["bodies"].append(spec["bodies"][1] | {"name": f"b{index}", "joint": f"j{index}"})
         if self.rng.random() < 0.5:

@@ -92,7 +92,7 @@ CALLS: dict[str, Callable[[Path], None]] = {
 def _examine(root: Path, rng: random.Random) -> dict[str, int]:
     """Touches one dataset in some ways; fails on anything but an answer."""
     count = {"read": 0, "refused": 0}
-    chosen = {"mapped", *rng.sample(list(CALLS), 4)}
+    chosen = {"mapped", *rng.sample(list(CALLS), 3)}
     for name in [name for name in CALLS if name in chosen]:
         begin = time.process_time()
         try:
@@ -134,21 +134,21 @@ def _in_child(folder: Path, sound: list[Files], seeds: range) -> str:
 def _examine_all(folder: Path, sound: list[Files], seeds: range, block: int) -> tuple[int, int]:
     answers = [_in_child(folder, sound, seeds[i : i + block]) for i in range(0, len(seeds), block)]
     bad = [answer for answer in answers if "seed" in answer]
-    assert not bad, f"{len(bad)} of {len(answers)} blocks failed:\n" + "\n".join(bad[:5])
+    assert not bad, f"{len(bad)} of {len(answers)} blocks failed:\n" + "\n".join(bad)
     pairs = [tuple(map(int, answer.split())) for answer in answers]
     return sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
 
 
 def test_hostile_datasets(tmp_path, sound):
-    """100 hostile datasets, each touched in five ways: no crash, no traceback, little memory, no slow answer."""
+    """100 hostile datasets, each touched in a few ways: no crash, no traceback, little memory, no slow answer."""
     read, refused = _examine_all(tmp_path, sound, range(100), 100)
     assert read > 30 and refused > 100
 
 
-@pytest.mark.slow  # 3,000 datasets take about five minutes
+@pytest.mark.slow  # 2,600 datasets take about five minutes
 @pytest.mark.timeout(3600)
 def test_many_hostile_datasets(tmp_path, sound):
-    """3,000 hostile datasets more."""
-    read, refused = _examine_all(tmp_path, sound, range(1000, 4000), 50)
-    print(f"3000 datasets: {read} answers with data, {refused} refusals")
+    """2,600 hostile datasets more."""
+    read, refused = _examine_all(tmp_path, sound, range(1000, 3600), 50)
+    print(f"2,600 datasets: {read} answers with data, {refused} refusals")
     assert read > 1000 and refused > 3000

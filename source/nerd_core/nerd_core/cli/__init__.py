@@ -119,13 +119,13 @@ def _run(name: str, target: str, argv: list[str]) -> int:
 
 def _tell(name: str, error: Exception) -> int:
     """Says in one message what an error is, and returns the exit code."""
-    from ..files.messages import explain, first_line, one_line  # what the help does not need
+    from ..files.messages import explain, first_line, printable  # what the help does not need
 
     said = explain(error)
     if _is_out_of_memory(error):
         said = f"out of memory ({first_line(error)}): choose smaller sizes"
     # A message may repeat what stands in a file of anybody.
-    lines = [one_line(line, MOST_LETTERS) for line in said.split("\n")[:MOST_LINES]]
+    lines = [printable(line[:MOST_LETTERS]) for line in said.split("\n")[:MOST_LINES]]
     print(f"nerd {name}: {'\n'.join(lines)}", file=sys.stderr)
     return EXIT_ERROR
 

@@ -34,11 +34,14 @@ from ..data.inspection import Coverage, DatasetStats, inspect
 from ..data.manifest import Contents, find_segments, write_manifest
 from ..data.plots import plot
 from ..files.bounds import bounded, check_bounds
-from ..files.messages import one_line
+from ..files.messages import printable
 from ..files.outputs import PICTURES, require_file
 from ..files.serialization import to_plain
 from .options import read_options
 from .terminal import console, say
+
+MOST = 2000
+"""Longest name that is shown [characters]."""
 
 
 @dataclass
@@ -272,8 +275,8 @@ def _table(title: str, first: str, numbers: Iterable[str]) -> Table:
 
 
 def _text(words: str) -> str:
-    """Words of a dataset, which anybody may have written, for rich's markup: harmless, line by line."""
-    return escape("\n".join(one_line(line) for line in words.split("\n")))
+    """Words of a dataset, which anybody may have written, for rich's markup."""
+    return escape(printable(words[:MOST]))
 
 
 def _human(value: object) -> str:

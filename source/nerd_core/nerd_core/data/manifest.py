@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..files.atomic import write_bytes
-from ..files.messages import one_line
+from ..files.messages import printable, shortened
 from ..files.safe_files import UnsafeFile, parse_json, read_bytes
 from ..files.serialization import StructureError, from_plain, to_plain
 from ..robot.comparison import require_same_spec
@@ -161,7 +161,7 @@ def read_manifest(dataset: Path) -> Manifest:
         manifest = from_plain(Manifest, plain)
     except (UnsafeFile, StructureError) as error:
         raise ManifestError(
-            f"the manifest of '{dataset.name}' cannot be read: {one_line(str(error))}. {_ADVICE}"
+            f"the manifest of '{dataset.name}' cannot be read: {printable(str(error)[:500])}. {_ADVICE}"
         ) from None
     if manifest.schema != SCHEMA:
         raise ManifestError(f"the manifest has schema {manifest.schema[:80]!r}, this version reads {SCHEMA!r}")
@@ -188,14 +188,14 @@ def _require_same(manifest: Manifest, expected: Manifest, dataset: str) -> None:
         if entry != there[name]:
             raise ManifestError(
                 f"'{name}' is not the file that the manifest of '{dataset}' lists: got {there[name]}, expected "
-                f"{one_line(str(entry))}. {_ADVICE}"
+                f"{shortened(entry, 500)}. {_ADVICE}"
             )
     for name in ("robot", "spec_hash", "trajectories", "transitions", "dataset_hash"):
         got, true = getattr(manifest, name), getattr(expected, name)
         if got != true:
             raise ManifestError(
                 f"the manifest of '{dataset}' contradicts the segments that it lists: {name}: got "
-                f"{one_line(str(got), 80)}, expected {one_line(str(true), 80)}. {_ADVICE}"
+                f"{shortened(got)}, expected {shortened(true)}. {_ADVICE}"
             )
 
 

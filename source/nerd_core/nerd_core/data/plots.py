@@ -14,7 +14,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
 from ..files.figures import BLUE, FAINT, INK, ORANGE, RED, TEAL, log_scale, plot_style, save_figure
-from ..files.messages import one_line
+from ..files.messages import printable
 from .inspection import STEP_EDGES, Coverage, DatasetStats
 from .layout import DataError
 
@@ -51,7 +51,7 @@ def plot(stats: DatasetStats, path: str | Path) -> None:
 
 def _label(name: str) -> str:
     """A name as the page shows it, which is no formula whatever it holds."""
-    return one_line(name, 60).replace("$", r"\$")
+    return printable(name[:60]).replace("$", r"\$")
 
 
 def _title(area: SubFigure, stats: DatasetStats) -> None:

@@ -37,7 +37,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..files.messages import one_line
+from ..files.messages import printable, shortened
 from ..files.safe_files import UnsafeFile, parse_json
 from ..files.serialization import StructureError, from_plain
 from ..robot.spec import RobotSpec, SpecError
@@ -202,7 +202,7 @@ def _parse_header(path: Path, text: bytes, size: int, chunks: int) -> SegmentHea
         facts = from_plain(SegmentFacts, plain)
         header = SegmentHeader(**vars(facts), spec=_robot(json.dumps(robot)))
     except (UnsafeFile, StructureError, SpecError, DataError) as error:
-        raise DataError(f"{_say(path)} has a bad header: {one_line(str(error))}") from None
+        raise DataError(f"{_say(path)} has a bad header: {printable(str(error)[:500])}") from None
     except RecursionError:
         raise DataError(f"{_say(path)} has a header that is nested too deeply") from None
     if header.schema != SCHEMA:
@@ -234,7 +234,9 @@ def _check_arrays(path: Path, header: SegmentHeader, size: int, chunks: int) -> 
     if missing:
         raise DataError(f"{_say(path)} does not hold {', '.join(missing)}, which every segment has")
     if unknown:
-        raise DataError(f"{_say(path)} holds the unknown array '{one_line(unknown[0], 80)}': expected names of fields")
+        raise DataError(
+            f"{_say(path)} holds the unknown array '{printable(unknown[0][:80])}': expected names of fields"
+        )
     if not 1 <= header.trajectories <= header.transitions <= MAX_STEPS:
         raise DataError(
             f"{_say(path)} claims {header.trajectories} trajectories with {header.transitions} transitions, expected "
@@ -245,7 +247,7 @@ def _check_arrays(path: Path, header: SegmentHeader, size: int, chunks: int) -> 
         expected = shape_for(name, header.spec, header.trajectories, header.transitions)
         if entry.shape != expected:
             raise DataError(
-                f"{_say(path)} contradicts itself: '{name}' has the shape {one_line(str(entry.shape), 80)}, expected "
+                f"{_say(path)} contradicts itself: '{name}' has the shape {shortened(entry.shape, 80)}, expected "
                 f"{expected} for its robot, {header.trajectories} trajectories and {header.transitions} transitions"
             )
         row_bytes = dtype_of(name).itemsize * math.prod(entry.shape[1:])
@@ -268,7 +270,9 @@ def largest_segment() -> int:
     """Largest segment that is read or written: its file, and its arrays unpacked [bytes]."""
     text = os.environ.get(LIMIT, str(LIMIT_DEFAULT))
     if not (text.isascii() and text.isdecimal() and len(text) < 9 and 1 <= int(text) <= LIMIT_MOST):
-        raise DataError(f"got {LIMIT}={one_line(text, 40)}, expected a number of megabytes between 1 and {LIMIT_MOST}")
+        raise DataError(
+            f"got {LIMIT}={printable(text[:40])}, expected a number of megabytes between 1 and {LIMIT_MOST}"
+        )
     return int(text) * 10**6
 
 

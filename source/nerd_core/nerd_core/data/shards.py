@@ -247,7 +247,9 @@ def _lock(path: Path) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(descriptor)
-        raise DataError(f"the shard '{path.name}' is being written by another process: choose another shard") from None
+        raise DataError(
+            f"the shard '{path.name}' is being written by another process: wait for its end, or choose another shard"
+        ) from None
     return descriptor
 
 

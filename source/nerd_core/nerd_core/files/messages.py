@@ -28,31 +28,18 @@ def first_line(error: Exception) -> str:
     return explain(error).splitlines()[0]
 
 
-def printable(text: str, kept: str = "\n\t") -> str:
+def printable(text: str) -> str:
     r"""A text of unknown origin as it may be printed: what could steer a terminal is shown as Python writes it.
 
     Names, commands and facts of a file may hold control characters, which move the cursor, hide what follows or turn
-    the direction of writing; they become for instance ``\x1b``. Letters of all languages stay.
+    the direction of writing; they become for instance ``\x1b``. Letters of all languages, line ends and tabulators stay.
 
     Args:
         text: The text.
-        kept: Characters that stay although they are not printable.
     """
     if text.isprintable():
         return text
-    shown = (it if it.isprintable() or it in kept else _escaped(it) for it in text)
-    return "".join(shown)
-
-
-def one_line(text: str, most: int = 500) -> str:
-    """A text of unknown origin as part of a line, of bounded length: line breaks are shown as escapes, too.
-
-    Args:
-        text: The text.
-        most: Number of its characters to show; of the others only the number is told.
-    """
-    rest = f"... and {len(text) - most} more characters" if len(text) > most else ""
-    return printable(text[:most], kept="") + rest
+    return "".join(it if it.isprintable() or it in "\n\t" else _escaped(it) for it in text)
 
 
 def shortened(value: Any, limit: int = 60) -> str:
@@ -82,4 +69,4 @@ def _is_about_caches(error: BaseException) -> bool:
     return path == cache or path in cache.parents or cache in path.parents
 
 
-__all__ = ["CACHE_ADVICE", "explain", "first_line", "one_line", "printable", "shortened"]
+__all__ = ["CACHE_ADVICE", "explain", "first_line", "printable", "shortened"]

@@ -33,9 +33,10 @@ def require_same_spec(got: RobotSpec, expected: RobotSpec, what: str) -> None:
         return
     lines = diff_specs(got, expected)
     shown = lines[:12] + ([f"... and {len(lines) - 12} more"] if len(lines) > 12 else [])
+    one, other = (f"{spec.name[:80]}, {spec.content_hash[:12]}" for spec in (got, expected))
     raise SpecMismatch(
-        f"{what} was made for another robot specification ({got.name}, {got.content_hash[:12]}) than the one in use "
-        f"({expected.name}, {expected.content_hash[:12]}):\n" + "\n".join(f"  {line}" for line in shown)
+        f"{what} was made for another robot specification ({one}) than the one in use ({other}):\n"
+        + "\n".join(f"  {line[:300]}" for line in shown)
     )
 
 
