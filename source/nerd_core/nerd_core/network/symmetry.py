@@ -138,8 +138,8 @@ def symmetries_of(spec: RobotSpec) -> tuple[Symmetry, ...]:
     """
     if len(spec.joints) > MAX_JOINTS or len(spec.slots) > MAX_SLOTS:
         raise ValueError(
-            f"got {len(spec.joints)} joints and {len(spec.slots)} slots of '{spec.name}', expected at most {MAX_JOINTS} "
-            f"and {MAX_SLOTS} to look for its symmetries: leave the token as it is (symmetric=False)"
+            f"got {len(spec.joints)} joints and {len(spec.slots)} slots of '{spec.name}', expected at most "
+            f"{MAX_JOINTS} and {MAX_SLOTS} to look for its symmetries: leave the token as it is (symmetric=False)"
         )
     every = [
         SignedPermutation(order, sign)
