@@ -207,3 +207,10 @@ def test_slots_in_one_place_are_seen_once():
         if name.startswith("contact"):
             theirs = theirs.unflatten(-1, (len(spec.slots), -1))[:, kept].flatten(1)
         assert torch.equal(few[:, where], theirs)
+
+
+def test_symmetries_of_a_robot_with_many_parts_are_not_looked_for():
+    """The search takes longer than in proportion to the slots: beyond a bound it is refused at once, with advice."""
+    spec = replace(symmetric_ant(), slots=symmetric_ant().slots * 30)
+    with pytest.raises(ValueError, match=r"slots of .*symmetric=False"):
+        symmetries_of(spec)

@@ -179,8 +179,8 @@ def distinct_slots(spec: RobotSpec) -> list[int]:
         points = ContactModel(spec).slot_points(state)
     found: list[int] = []
     for index, slot in enumerate(spec.slots):
-        distances = [(points[:, index] - points[:, other]).abs().max() for other in found]
-        twins = [spec.slots[other].radius == slot.radius for other in found]
-        if not any(twin and distance < SAME_PLACE for twin, distance in zip(twins, distances, strict=True)):
+        twins = [other for other in found if spec.slots[other].radius == slot.radius]
+        distances = (points[:, index : index + 1] - points[:, twins]).abs().amax(dim=(0, 2))
+        if not bool((distances < SAME_PLACE).any()):
             found.append(index)
     return found

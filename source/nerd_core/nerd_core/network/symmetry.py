@@ -30,6 +30,9 @@ from ..robot.spec import Joint, RobotSpec
 CLOSE = 1.0e-4
 """Distance below which two points of a robot count as one [m]; also of axes and limits, in their own units."""
 
+MAX_JOINTS, MAX_SLOTS = 128, 512
+"""Most joints and contact slots of a robot whose symmetries are looked for."""
+
 _POSES = 4
 """Poses of the joints in which a symmetry must hold."""
 
@@ -129,7 +132,15 @@ def symmetries_of(spec: RobotSpec) -> tuple[Symmetry, ...]:
 
     Args:
         spec: The robot.
+
+    Raises:
+        ValueError: The robot has so many parts that the search would take minutes.
     """
+    if len(spec.joints) > MAX_JOINTS or len(spec.slots) > MAX_SLOTS:
+        raise ValueError(
+            f"got {len(spec.joints)} joints and {len(spec.slots)} slots of '{spec.name}', expected at most "
+            f"{MAX_JOINTS} and {MAX_SLOTS} to look for its symmetries: leave the token as it is (symmetric=False)"
+        )
     every = [
         SignedPermutation(order, sign)
         for order in itertools.permutations(range(3))
