@@ -32,7 +32,8 @@ def printable(text: str) -> str:
     r"""A text of unknown origin as it may be printed: what could steer a terminal is shown as Python writes it.
 
     Names, commands and facts of a file may hold control characters, which move the cursor, hide what follows or turn
-    the direction of writing; they become for instance ``\x1b``. Letters of all languages, line ends and tabulators stay.
+    the direction of writing; they become for instance ``\x1b``. Letters of all languages, line ends and tabulators
+    stay.
 
     Args:
         text: The text.
