@@ -16,6 +16,7 @@ EXTENSION = "exts/nerd_isaaclab/nerd_isaaclab"
 LIBRARY = "source/nerd_core/nerd_core"
 
 PLAY = f"{EXTENSION}/policies/play.py"
+FIRST = f"{EXTENSION}/policies/first_episodes.py"
 SCORE = f"{EXTENSION}/evaluation/score.py"
 WORKER = f"{EXTENSION}/evaluation/score_worker.py"
 TRANSFER = f"{EXTENSION}/evaluation/transfer.py"
@@ -75,7 +76,7 @@ FAULTS = (
     Fault(PLAY, "std(correction=0)", "std()", TEST_SCORE),
     Fault(PLAY, "term: number / count", "term: number", TEST_SCORE),
     Fault(PLAY, "(each / together)", "(each / 1.0)", TEST_SCORE),
-    Fault(PLAY, "torch.where(playing, value, followed.get(name, 0.0))", "value", TEST_SCORE),
+    Fault(FIRST, "torch.where(rows, value.float(), self.commands.get(name, 0.0))", "value.float()", TEST_SCORE),
     # the engine's process gets what was asked for
     Fault(SCORE, "env.nerd.mode=neural", "env.nerd.mode=physx", TEST_SCORE),
     Fault(SCORE, 'f"env.nerd.checkpoint={path}", ', "", TEST_SCORE),
@@ -88,6 +89,8 @@ FAULTS = (
     Fault(TRANSFER, 'cfg.checkpoint if mode == "neural" else None', "None", TEST_SCORE),
     Fault(TRANSFER, 'cfg.checkpoint if mode == "neural" else None', "cfg.checkpoint", TEST_SCORE),
     Fault(TRANSFER, "seed=cfg.seed", "seed=1", TEST_SCORE),
+    Fault(TRANSFER, "compare(neural[name], values)", "compare(values, neural[name])", TEST_SCORE),
+    Fault(TRANSFER, "statistics.stdev(pairs) / math.sqrt(len(pairs))", "statistics.stdev(pairs)", TEST_SCORE),
     Fault(TRANSFER, "num_envs=cfg.episodes", "num_envs=256", TEST_SCORE),
     Fault(TRANSFER, "*cfg.overrides)", ")", TEST_SCORE),
     Fault(TRANSFER, "(neural - physx) / abs(physx)", "(physx - neural) / abs(physx)", TEST_SCORE),

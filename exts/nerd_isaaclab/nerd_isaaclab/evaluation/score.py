@@ -40,7 +40,7 @@ class ScoreCfg:
     num_envs: int = 256
     """Environments, and so episodes."""
     seed: int = 1
-    """Seed of the starts."""
+    """Seed of the starts and of all that is drawn later: commands, noise."""
     device: str | None = None
     """Device of simulation and policy; None: cuda:0, or cpu where there is none."""
     record: str | Path | None = None
