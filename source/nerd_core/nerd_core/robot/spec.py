@@ -32,6 +32,9 @@ SlotShape = Literal["sphere", "capsule", "box", "mesh"]
 Vector = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
 
+UNSAID = ("velocity_limit", "actuator")
+"""Fields of a joint that specifications did not hold at first, None there."""
+
 IDENTITY_QUAT: Quaternion = (0.0, 0.0, 0.0, 1.0)
 AXES: dict[str, Vector] = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 
@@ -44,6 +47,29 @@ CONTACT_GATE_FLOOR = 0.12
 
 class SpecError(ValueError):
     """A specification that contradicts itself or cannot be read."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number with a name."""
+
+    name: str
+    """What it is called where it is set."""
+    value: float
+    """The number, SI."""
+
+
+@dataclass(frozen=True)
+class Actuator:
+    """The law that turns targets into the effort on a joint."""
+
+    kind: str
+    """Name of the law; ``none`` for a joint that nothing drives."""
+    parameters: tuple[Parameter, ...] = ()
+    """Its numbers for this joint: gains, limits, delays [physics steps]. Those of the engine's own drive stand in the
+    joint instead."""
+    detail: str = ""
+    """SHA-256 of what else sets it, a table or a network."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +98,10 @@ class Joint:
     """Friction coefficient of the joint, in the unit of the teacher."""
     effort_limit: float = math.inf
     """Largest effort of the drive [N m or N]. Efforts that are applied are not limited by it."""
+    velocity_limit: float | None = None
+    """Speed that the engine does not let the joint exceed [rad/s or m/s]; None where nobody said."""
+    actuator: Actuator | None = None
+    """The law that drives the joint; None where nobody said."""
 
     def __post_init__(self):
         if self.wraps is None:
@@ -269,6 +299,10 @@ class RobotSpec:
         plain.pop("guard")
         for body in plain["bodies"]:
             body.pop("inertia")
+        for joint in plain["joints"]:  # what nobody said has no meaning, so specifications of before keep their hash
+            for name in UNSAID:
+                if joint[name] is None:
+                    del joint[name]
         return plain
 
     @functools.cached_property
@@ -407,12 +441,14 @@ def _check_vector(spec: RobotSpec, what: str, values: tuple[float, ...], unit: b
 
 
 __all__ = [
+    "Actuator",
     "Body",
     "ContactSlot",
     "Control",
     "Guard",
     "Inertia",
     "Joint",
+    "Parameter",
     "RobotSpec",
     "SpecError",
     "StateLayout",
