@@ -1,7 +1,7 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Isaac Lab's own velocity task of ANYmal C: what its commands measure is read, and two policies meet the same."""
+"""Isaac Lab's own velocity task of ANYmal C: commands are read, two policies meet the same, motors are said."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 
+from nerd_isaaclab.envs.randomised_properties import find_randomised_properties
 from nerd_isaaclab.policies.play import PlayResult, play_episodes
 from nerd_isaaclab.policies.policy import Policy
 from support.seam import make_env
@@ -20,9 +21,11 @@ STEPS = 30
 
 def _short(cfg: Any) -> None:
     """Short episodes, in which commands and pushes change more than once; drives that need no file of NVIDIA's."""
-    from isaaclab.actuators import ImplicitActuatorCfg
+    from isaaclab.actuators import DCMotorCfg
 
-    cfg.scene.robot.actuators = {"legs": ImplicitActuatorCfg(joint_names_expr=[".*"], stiffness=80.0, damping=2.0)}
+    gains = {".*HAA": 80.0, ".*FE": 90.0}
+    motor = DCMotorCfg(joint_names_expr=[".*"], stiffness=gains, damping=2.0, saturation_effort=120.0)
+    cfg.scene.robot.actuators = {"legs": motor}
     cfg.episode_length_s = STEPS * cfg.sim.dt * cfg.decimation
     cfg.commands.base_velocity.resampling_time_range = (0.2, 0.3)
     cfg.commands.base_velocity.debug_vis = False
@@ -104,3 +107,15 @@ def test_an_episode_meets_the_same_whatever_the_others_do(env):
     assert (commands[0] != commands[-1]).any(), "commands have to change for this to say something"
     assert torch.equal(commands[:, :, :2], torch.stack(cut)[:, others, :2])
     assert torch.equal(torch.stack(plain)[:10, others], torch.stack(cut)[:10, others])
+
+
+def test_the_specification_says_what_drives_the_joints(env):
+    """Each joint has the law of its motor with its own gain, and the events that randomise masses are found."""
+    joints = {joint.name: joint for joint in env.robot_spec.joints}
+    for name, gain in (("LF_HAA", 80.0), ("RH_KFE", 90.0)):
+        law = joints[name].actuator
+        assert law is not None and law.kind == "DCMotor"
+        numbers = {each.name: each.value for each in law.parameters}
+        assert numbers == {"damping": 2.0, "saturation_effort": 120.0, "stiffness": gain}
+    found = [each.path for each in find_randomised_properties(env.cfg.events)]
+    assert found == ["events.add_base_mass", "events.base_com"]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from pathlib import Path
 from typing import Any, override
@@ -33,7 +34,10 @@ from ..physics.robot_state import RobotState
 from ..ui.panel import NerdPanel
 from ..ui.viser_page import add_viser_pages
 from .nerd_env_cfg import WINDOW_CLASS, NerdCfg
+from .randomised_properties import find_randomised_properties
 from .unsupported_terms import find_unsupported_terms
+
+logger = logging.getLogger(__name__)
 
 GUARD_TERM = "nerd_guard"
 """Name of the termination that is added to every task."""
@@ -130,6 +134,11 @@ class NerdDynamics(ManagerBasedRLEnv):
         """
         predictor = checkpoint.load(find_checkpoint(path), expected_spec=self.robot_spec, device=self.device).eval()
         self._refuse_unsupported_terms(predictor.cfg.force_head)
+        if randomised := find_randomised_properties(self.cfg.events):
+            logger.warning(
+                "the model knows one robot, these events make robots differ, and it does not follow them: %s",
+                ", ".join(map(str, randomised)),
+            )
         ground = find_ground(self) if predictor.needs_contacts else None
         cfg = self.nerd_cfg
         dynamics = NeuralDynamics(

@@ -21,6 +21,7 @@ import torch
 from nerd_core.robot.kinematics import ForwardKinematics
 from nerd_core.robot.spec import Body, ContactSlot, Control, ControlKind, Inertia, Joint, RobotSpec, SpecError
 
+from .actuators import nominal_values, read_actuators
 from .collision_slots import slots_of_body
 
 if TYPE_CHECKING:
@@ -160,22 +161,24 @@ def control_range(env: ManagerBasedEnv, robot: Articulation, spec: RobotSpec) ->
 
 
 def _joints(robot: Articulation, axes: dict[str, tuple]) -> tuple[Joint, ...]:
-    """Degrees of freedom with the limits and drives that the engine holds in the first environment."""
+    """Degrees of freedom with the limits and drives that the engine holds."""
     data = robot.data
     limits = data.joint_pos_limits.torch[0].tolist()
     columns = [
-        getattr(data, name).torch[0].tolist()
-        for name in (
-            "joint_stiffness",
-            "joint_damping",
-            "joint_armature",
-            "joint_friction_coeff",
-            "joint_effort_limits",
+        nominal_values(robot, setting, getattr(data, name).torch)
+        for name, setting in (
+            ("joint_stiffness", "stiffness"),
+            ("joint_damping", "damping"),
+            ("joint_armature", "armature"),
+            ("joint_friction_coeff", "friction"),
+            ("joint_effort_limits", "joint_effort_limit"),
+            ("joint_vel_limits", "joint_velocity_limit"),
         )
     ]
+    actuators = read_actuators(robot)
     joints = []
     for i, joint in enumerate(robot.joint_names):
-        stiffness, damping, armature, friction, effort = (_round(column[i]) for column in columns)
+        stiffness, damping, armature, friction, effort, speed = (_round(column[i]) for column in columns)
         joints.append(
             Joint(
                 name=joint,
@@ -188,6 +191,8 @@ def _joints(robot: Articulation, axes: dict[str, tuple]) -> tuple[Joint, ...]:
                 armature=armature,
                 friction=friction,
                 effort_limit=_bound(effort),
+                velocity_limit=_bound(speed),
+                actuator=actuators[joint],
             )
         )
     return tuple(joints)

@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from .spec import UNSAID, RobotSpec
+from .spec import RobotSpec
 
 RELATIVE = 1.0e-5
 """Two numbers agree when they differ by less than this share of the larger one."""
@@ -37,10 +37,9 @@ def diff_specs(got: RobotSpec, expected: RobotSpec) -> list[str]:
     return list(_diff("", got.meaning(), expected.meaning()))
 
 
-def find_unsaid(got: RobotSpec, expected: RobotSpec) -> list[str]:
-    """Names of what only one of two specifications says of a joint, and what therefore is not compared."""
-    pairs = [(joint, other) for joint in got.joints for other in expected.joints if joint.name == other.name]
-    return [name for name in UNSAID if any((getattr(a, name) is None) != (getattr(b, name) is None) for a, b in pairs)]
+def says_actuators(spec: RobotSpec) -> bool:
+    """Whether a specification says what drives its joints; those of before did not."""
+    return all(joint.actuator is not None for joint in spec.joints)
 
 
 def require_same_spec(got: RobotSpec, expected: RobotSpec, what: str) -> None:
@@ -55,14 +54,12 @@ def require_same_spec(got: RobotSpec, expected: RobotSpec, what: str) -> None:
         return
     lines = diff_specs(got, expected)
     if not lines:
-        unsaid = find_unsaid(got, expected)
-        if unsaid and (what, got.content_hash) not in _told:
+        if says_actuators(got) != says_actuators(expected) and (what, got.content_hash) not in _told:
             _told.add((what, got.content_hash))
             logger.warning(
-                "%s does not say each joint's %s, so these were not compared: that they are what it was made with is "
-                "left to you. Data and checkpoints made now say it.",
+                "%s does not say what drives the joints and how fast they may turn, so this was not compared: that the "
+                "task has what it was made with is left to you. Data and checkpoints made now say it.",
                 what,
-                " and ".join(name.replace("_", " ") for name in unsaid),
             )
         return
     shown = lines[:12] + ([f"... and {len(lines) - 12} more"] if len(lines) > 12 else [])
@@ -76,7 +73,7 @@ def _diff(path: str, got: Any, expected: Any) -> Iterator[str]:
     """Walks two plain structures side by side. Lists of named things are compared by name, then by order."""
     if isinstance(got, dict) and isinstance(expected, dict):
         for key in [*expected, *(key for key in got if key not in expected)]:
-            if key in UNSAID and (key not in got or key not in expected):
+            if key in ("actuator", "velocity_limit") and (key not in got or key not in expected):
                 continue
             yield from _diff(f"{path}.{key}" if path else key, got.get(key), expected.get(key))
     elif isinstance(got, list) and isinstance(expected, list) and _are_named(got + expected):
@@ -129,4 +126,4 @@ def _show(value: Any) -> str:
     return "nothing" if value is None else json.dumps(value)
 
 
-__all__ = ["SpecMismatch", "diff_specs", "find_unsaid", "require_same_spec"]
+__all__ = ["SpecMismatch", "diff_specs", "require_same_spec", "says_actuators"]

@@ -32,9 +32,6 @@ SlotShape = Literal["sphere", "capsule", "box", "mesh"]
 Vector = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
 
-UNSAID = ("velocity_limit", "actuator")
-"""Fields of a joint that specifications did not hold at first, None there."""
-
 IDENTITY_QUAT: Quaternion = (0.0, 0.0, 0.0, 1.0)
 AXES: dict[str, Vector] = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 
@@ -51,12 +48,10 @@ class SpecError(ValueError):
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number with a name."""
+    """A number with the name that it has where it is set, SI."""
 
     name: str
-    """What it is called where it is set."""
     value: float
-    """The number, SI."""
 
 
 @dataclass(frozen=True)
@@ -98,10 +93,10 @@ class Joint:
     """Friction coefficient of the joint, in the unit of the teacher."""
     effort_limit: float = math.inf
     """Largest effort of the drive [N m or N]. Efforts that are applied are not limited by it."""
-    velocity_limit: float | None = None
-    """Speed that the engine does not let the joint exceed [rad/s or m/s]; None where nobody said."""
+    velocity_limit: float = math.inf
+    """Speed that the engine does not let the joint exceed [rad/s or m/s]."""
     actuator: Actuator | None = None
-    """The law that drives the joint; None where nobody said."""
+    """The law that drives the joint; None in specifications that say neither this nor the limit of the speed."""
 
     def __post_init__(self):
         if self.wraps is None:
@@ -299,10 +294,9 @@ class RobotSpec:
         plain.pop("guard")
         for body in plain["bodies"]:
             body.pop("inertia")
-        for joint in plain["joints"]:  # what nobody said has no meaning, so specifications of before keep their hash
-            for name in UNSAID:
-                if joint[name] is None:
-                    del joint[name]
+        for joint in plain["joints"]:
+            if joint["actuator"] is None:  # what nobody said has no meaning: specifications of before keep their hash
+                del joint["actuator"], joint["velocity_limit"]
         return plain
 
     @functools.cached_property
