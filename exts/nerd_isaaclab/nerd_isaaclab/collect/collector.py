@@ -33,7 +33,7 @@ from nerd_core.robot.guard import StateGuard
 from ..physics.ground import GroundError, find_ground
 from ..policies.load import load_policy
 from ..recorders.contact_probe import ContactProbe
-from ..recorders.transitions import Transitions, to_trajectories
+from ..recorders.transitions import Transitions, planes_of, to_trajectories
 from .collect_cfg import CollectCfg, CollectError
 from .contact_agreement import compare, contacts_of_slots
 from .lean_rollouts import LeanRollouts
@@ -98,12 +98,15 @@ class Collector:
         if not self._spec.slots or self._cfg.ground != "task":
             return None
         try:
-            return find_ground(self._env).to("cpu")
+            ground = find_ground(self._env).to("cpu")
         except GroundError as error:
             if self._cfg.contacts != "none":
                 raise
             warnings.append(f"the data tell nothing of the ground, and first states may touch it: {error}")
             return None
+        if self._cfg.contacts == "none" and planes_of(ground, 1) is None:
+            warnings.append("the data tell nothing of the ground, which is not one plane: add --contacts geometry")
+        return ground
 
     def _batch(self) -> None:
         """Adds one batch to the shard. A batch of which nothing is left is drawn again, up to a number of times."""
