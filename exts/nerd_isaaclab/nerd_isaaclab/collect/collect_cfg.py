@@ -66,6 +66,12 @@ class CollectCfg:
     stores geometry and forces and reports how well the two agree. none: they are computed when they are needed."""
     ground: GroundChoice = "task"
     """The ground of the task, or for robots with a fixed base a random plane for each trajectory."""
+    action_reach: float | None = None
+    """Largest action to either side. None: what the task's own agent uses, its clip of the actions, or without one
+    twice the standard deviation with which it begins to explore; 1 for a task without an RSL-RL agent."""
+    randomised: bool = False
+    """Whether events may give the robots different properties (masses, friction, gains, hidden wrenches). Otherwise
+    they are held at the middle of their ranges: one model knows one robot."""
     physics: str = "ovphysx"
     """Physics preset of the task that teaches."""
     overrides: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
@@ -76,6 +82,8 @@ class CollectCfg:
         for name in ("steps", "num_envs", "visited_steps"):
             if getattr(self, name) < 1:
                 raise CollectError(f"got --{name.replace('_', '-')} {getattr(self, name)}, expected at least 1")
+        if self.action_reach is not None and not 0.0 < self.action_reach < math.inf:
+            raise CollectError(f"got --action-reach {self.action_reach}, expected a number > 0")
         if not 0.0 <= self.policy_noise < math.inf:
             raise CollectError(f"got --policy-noise {self.policy_noise}, expected a number >= 0")
         if managers and self.teacher_mode == "rewritten":

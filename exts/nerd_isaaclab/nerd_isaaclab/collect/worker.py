@@ -44,9 +44,10 @@ def work(plain: dict[str, Any], report: Report) -> dict[str, Any]:
         if cfg.overrides:
             check_overrides(parse_env_cfg(cfg.task, overrides=overrides[:2]), list(cfg.overrides))
         env_cfg = parse_env_cfg(cfg.task, device=order.device, num_envs=cfg.num_envs, overrides=overrides)
-        change_task(env_cfg, cfg)
+        said = change_task(env_cfg, cfg)
         env = gymnasium.make(cfg.task, cfg=env_cfg).unwrapped
         collector = Collector(env, cfg, Path(order.out), order.shard)
+        collector.report.warnings += tuple(said)
         report(to_plain(collector.report))
         return to_plain(collector.run(order.transitions, lambda done: report(to_plain(done))))
     finally:

@@ -139,17 +139,25 @@ def find_controls(env: ManagerBasedEnv, robot: Articulation) -> tuple[Control, .
     )
 
 
-def control_range(env: ManagerBasedEnv, robot: Articulation, spec: RobotSpec) -> tuple[torch.Tensor, torch.Tensor]:
-    """Smallest and largest value of each control that actions in [-1, 1] lead to, each of shape (C,).
+def control_range(
+    env: ManagerBasedEnv, robot: Articulation, spec: RobotSpec, reach: float = 1.0
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Smallest and largest value of each control that actions up to a size lead to, each of shape (C,).
 
-    Found by applying actions of minus one and one in the present state, so it is exact for terms that scale each action
-    by itself, and a first guess for others. Targets and action terms are put back as they were.
+    Found by applying the smallest and the largest action in the present state, so it is exact for terms that scale each
+    action by itself, and a first guess for others. Targets and action terms are put back as they were.
+
+    Args:
+        env: Environment whose simulation is playing.
+        robot: Articulation in its scene.
+        spec: Its specification.
+        reach: Largest action to either side.
     """
     from .robot_state import RobotState
 
     reader = RobotState(robot, spec, env.scene.env_origins)
     kept, found = reader.read_control(), []
-    for value in (-1.0, 1.0):
+    for value in (-reach, reach):
         action = torch.full((env.num_envs, env.action_manager.total_action_dim), value, device=env.device)
         env.action_manager.process_action(action)
         env.action_manager.apply_action()

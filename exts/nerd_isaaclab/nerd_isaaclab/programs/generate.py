@@ -53,7 +53,7 @@ class Generate:
     ranges: tuple[str, ...] = ()
     """Changes of the wide ranges, for instance joint_vel=3 root_height=0.5,1.0. Each robot of this package has ranges
     of its own; names: root_height, root_tilt, root_lin_vel, root_ang_vel, joint_pos_share, slide, joint_vel,
-    slide_vel, at_stops."""
+    slide_vel, at_stops, task_poses."""
     workers: int = 1
     """Processes, each with an engine and a shard of its own. Use the same number to continue."""
     device: str = "auto"
