@@ -148,7 +148,7 @@ class Collector:
         if self._probe is not None:
             pairs, force = self._probe.take()
             if self._cfg.contacts == "both":
-                self.report.agreement.add(compare(pairs, contacts, self._spec))
+                self.report.agreement.add(compare(pairs, contacts, self._spec, force))
             else:
                 contacts = contacts_of_slots(pairs, contacts, self._spec)
         recorded = {**transitions.recorded, "contacts": contacts, "body_force": force}

@@ -134,7 +134,8 @@ def _show(result: CollectResult, out: Path) -> None:
 
 def _agreement_table(agreement: dict[str, BodyAgreement]) -> Table:
     table = Table(title="contacts of the solver against geometry, within 5 mm")
-    for column in ("body", "by solver", "explained", "mean gap error", "slots touching", "confirmed"):
+    columns = ("body", "by solver", "explained", "mean gap error", "slots touching", "confirmed")
+    for column in (*columns, "steps over 1 N", "flipped", "nothing near"):
         table.add_column(column, justify="left" if column == "body" else "right", overflow="fold")
     for name, body in agreement.items():
         table.add_row(
@@ -144,6 +145,9 @@ def _agreement_table(agreement: dict[str, BodyAgreement]) -> Table:
             f"{1e3 * body.gap_error / body.explained:.3f} mm" if body.explained else "-",
             f"{body.touching:,}",
             _percent(body.confirmed, body.touching),
+            f"{body.forced:,}",
+            f"{body.flipped:,}",
+            f"{body.unseen:,}",
         )
     return table
 
