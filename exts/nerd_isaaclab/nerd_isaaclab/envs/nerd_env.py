@@ -22,6 +22,7 @@ from nerd_core.dynamics import NeuralDynamics
 from nerd_core.robot.spec import RobotSpec
 
 from ..checkpoints.shipped import find_checkpoint
+from ..compat.refusals import plain_refusals
 from ..mdp.terminations import refused_by_guard
 from ..physics.contact_forces import feed_contact_sensors, fill_history, release_contact_sensors
 from ..physics.ground import find_ground
@@ -65,7 +66,8 @@ class NerdDynamics(ManagerBasedRLEnv):
         self._robot_name = _find_robot(cfg)
         _add_guard(cfg)
         _add_window(cfg)
-        super().__init__(cfg=cfg, render_mode=render_mode, **kwargs)
+        with plain_refusals():
+            super().__init__(cfg=cfg, render_mode=render_mode, **kwargs)
         add_viser_pages(self)
 
     # -- what a user reads and sets --------------------------------------------------------------------------------

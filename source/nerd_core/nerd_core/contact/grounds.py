@@ -11,8 +11,8 @@ nearest point. Each environment may have a ground of its own. Surfaces of triang
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -129,8 +129,9 @@ class UnionGround(Ground):
 
     def query(self, points: Tensor, env_ids: Tensor | None = None, reach: float | Tensor = float("inf")) -> GroundHit:
         """See :meth:`Ground.query`."""
-        found = self.parts[0].query(points, env_ids, reach)
-        for part in self.parts[1:]:
+        first, *others = cast(Iterable[Ground], self.parts)
+        found = first.query(points, env_ids, reach)
+        for part in others:
             other = part.query(points, env_ids, reach)
             nearer = other.distance < found.distance
             found = GroundHit(
