@@ -50,8 +50,8 @@ def missing() -> str:
 
 
 def test_a_fixed_physics_is_named_with_the_way_on(fixed: str):
-    """``physics=NAME`` cannot change a hard-coded configuration: the message says what it is, to leave the word out, and
-    how to have a choice. A collection, which always asks for a physics, goes on where it is the same one.
+    """``physics=NAME`` cannot change a hard-coded configuration: the message says what it is, to leave the word out,
+    and how to have a choice. A collection, which always asks for a physics, goes on where it is the same one.
     """
     problem = physics_problem(fixed, ["physics=ovphysx"])
     assert problem is not None and "'sim.physics' is a OvPhysxCfg. Leave out physics=..." in problem
@@ -68,6 +68,7 @@ def test_a_missing_physics_is_not_a_missing_isaac_sim(missing: str, monkeypatch)
     """Without a physics Isaac Lab would say that Isaac Sim is not installed; here the configuration is named first,
     unless Isaac Sim is there and nothing else was asked for.
     """
+    monkeypatch.setattr(no_cuda, "has_cuda", lambda: False)
     problem = physics_problem(missing, [])
     assert problem is not None and "its SimulationCfg has no 'physics'" in problem and "PhysicsPresetsCfg" in problem
     assert physics_problem(missing, ["env.sim.physics=x"]) is None

@@ -48,8 +48,8 @@ def complete_isaaclab_command(argv: list[str]) -> list[str]:
     Raises:
         SystemExit: The task cannot run on the physics that is asked for, with what to do.
     """
-    if not is_isaaclab_command(argv):
-        return []
+    if not is_isaaclab_command(argv) or has_cuda():
+        return []  # with CUDA no task is looked up: Kit may have to start before its configuration is imported
     task = option(argv, "--task")
     if task is not None and _spec(task) is not None and (problem := physics_problem(task, argv)):
         raise SystemExit(f"nerd: {problem}")

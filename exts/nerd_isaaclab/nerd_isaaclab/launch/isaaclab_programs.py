@@ -59,7 +59,10 @@ def check_physics(task: str, argv: list[str]) -> None:
         task: Id of a registered task.
         argv: Arguments among which ``physics=NAME`` may stand.
     """
+    from ..compat.no_cuda import has_cuda
     from ..compat.physics_presets import physics_problem
 
+    if has_cuda() and not any(word.startswith("physics=") for word in argv):
+        return  # Kit may have to start before the task's configuration is imported
     if problem := physics_problem(task, argv):
         raise ValueError(problem)
