@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from nerd_core.contact.contacts import ContactModel, Contacts
 from nerd_core.contact.grounds import PlaneGround
 from nerd_core.data.layout import check_trajectories
+from nerd_core.predictor.residual_network import FORCE_REACH
 from nerd_core.robot.guard import StateGuard
 from nerd_core.robot.spec import Control
 from nerd_core.robot.stops import stop_band
@@ -360,6 +361,26 @@ def test_contacts_elsewhere_are_not_explained():
     found = compare(pairs, geometry, ant())
     assert sum(body.explained for body in found.bodies.values()) == 0
     assert sum(body.confirmed for body in found.bodies.values()) == 0
+
+
+def test_events_of_a_newton_are_counted():
+    """Steps with more than a newton on a body are counted, those where geometry says the opposite, and those where no
+    slot is near, in which a force head says zero.
+    """
+    pairs, geometry = made_up_pairs()
+    spec = ant()
+    body_of_slot = torch.tensor([spec.body_names.index(slot.body) for slot in spec.slots])
+    gap = torch.where(geometry.active, geometry.distance - torch.tensor([slot.radius for slot in spec.slots]), 9.0)
+    gaps = torch.stack([gap[..., body_of_slot == i].amin(-1) for i in range(len(spec.bodies))], -1)
+    force = torch.zeros(*gaps.shape, 3)
+    force[..., 2] = torch.where(gaps <= 0.0, 2.0, 0.0)
+    found = compare(pairs, geometry, spec, force).bodies
+    assert sum(body.forced for body in found.values()) == int((gaps <= 0.0).sum()) > 0
+    assert sum(body.flipped for body in found.values()) == sum(body.unseen for body in found.values()) == 0
+    force[..., 2] = 2.0 - force[..., 2]
+    found = compare(pairs, geometry, spec, force).bodies
+    assert sum(body.flipped for body in found.values()) == gaps.numel()
+    assert sum(body.unseen for body in found.values()) == int((gaps >= FORCE_REACH).sum()) > 0
 
 
 def test_contacts_of_the_solver_take_the_place_of_geometry():

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from pathlib import Path
@@ -22,7 +23,7 @@ from nerd_core.training.metrics import OpenLoopErrors
 from nerd_isaaclab.collect.collect_cfg import CollectCfg
 from nerd_isaaclab.collect.excitation import ControlRange, Excitation
 from nerd_isaaclab.evaluation import open_loop
-from nerd_isaaclab.evaluation.open_loop import EvaluateCfg, evaluate
+from nerd_isaaclab.evaluation.open_loop import EvaluateCfg, _published_names, evaluate
 from nerd_isaaclab.programs import evaluate as evaluate_program
 from support.robots import ant, cartpole
 
@@ -169,6 +170,22 @@ def test_errors_of_a_fixed_base_are_exact(bench: Bench):
     assert result.curves["joint/hinge"] == pytest.approx([0.002 * k for k in range(1, 21)], rel=1e-4)
     assert (result.trajectories, result.diverged, result.model) == (5, 0, "some_model")
     assert result.spec == cartpole().content_hash
+
+
+def test_fingers_are_no_base():
+    """Only a sliding joint through which all the rest hangs from the root is a cart; fingers at the end of an arm are
+    joints of their own, and so are the slides of a gantry beside each other.
+    """
+    cart = cartpole()
+    assert _published_names(cart)["base_position_m"] == "joint/slide" and "joint_m" not in _published_names(cart)
+    slide, hinge = cart.joints
+    finger = dataclasses.replace(
+        cart,
+        joints=(dataclasses.replace(slide, kind="revolute"), dataclasses.replace(hinge, kind="prismatic", wraps=False)),
+    )
+    names = _published_names(finger)
+    assert names["base_position_m"] == "base_position_m" and names["joint_m"] == "joint_m"
+    assert _published_names(ant())["base_position_m"] == "base_position_m"
 
 
 def test_errors_of_a_floating_base_are_exact(bench: Bench):

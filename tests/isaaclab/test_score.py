@@ -21,10 +21,11 @@ from nerd_isaaclab.checkpoints.shipped import find_checkpoint
 from nerd_isaaclab.evaluation import score as score_module
 from nerd_isaaclab.evaluation import score_worker
 from nerd_isaaclab.evaluation.score import ScoreCfg, ScoreError, score
-from nerd_isaaclab.evaluation.transfer import TransferCfg, TransferError, transfer
+from nerd_isaaclab.evaluation.transfer import Difference, TransferCfg, TransferError, transfer
 from nerd_isaaclab.policies import play
 from nerd_isaaclab.policies.play import play_episodes
 from nerd_isaaclab.policies.policy import Policy
+from nerd_isaaclab.programs import score as score_program
 from nerd_isaaclab.programs import transfer as transfer_program
 from nerd_isaaclab.tasks.scores import Score
 from support.stub_env import OBSERVATIONS, Episode, StubEnv
@@ -292,10 +293,47 @@ def test_the_table_of_transfer_holds_the_numbers_of_its_json(worlds, policy_file
     plain, shown = json.loads(out.read_text()), capsys.readouterr().out
     assert plain["reward_gap"] == 1.0 and "neural against physx: +100.000 %" in shown
     lines = [line.replace("│", " ").split() for line in shown.splitlines()]
-    assert ["return", "7", "+-", "1.73", "14", "+-", "3.46"] in lines
+    assert ["return", "7", "+-", "1.73", "14", "+-", "3.46", "+7", "+-", "1"] in lines
     assert ["ended", "by", "guard", "25.0", "%", "25.0", "%"] in lines
     assert plain["modes"]["physx"]["scores"]["return"]["mean"] == 7.0
     assert plain["modes"]["neural"]["terms"]["alive"]["mean"] == 14.0
+
+
+def test_modes_are_compared_episode_by_episode(worlds, policy_file: Path):
+    """Episodes pay 8, 8, 8, 4 in PhysX and twice that in the model: the differences 8, 8, 8, 4 have the mean 7 and the
+    standard error 1, far below what the spreads of both modes would give; lengths agree in every episode.
+    """
+    result = transfer(TransferCfg("NeRD-Cartpole", policy_file, "cartpole", episodes=4, seed=9), quiet=True)
+    assert [env.seed for _, env in worlds] == [9, 9]
+    assert result.modes["physx"].per_episode["return"] == (8.0, 8.0, 8.0, 4.0)
+    assert result.differences["return"] == Difference(7.0, 1.0, 7.0)
+    assert result.differences["reward of alive"] == Difference(7.0, 1.0, 7.0)
+    assert result.differences["length"] == Difference(0.0, 0.0, None)
+    assert set(result.differences) == set(result.modes["neural"].per_episode) >= {"still", "command walk/steps"}
+
+
+def test_a_share_is_shown_only_of_a_return_that_has_one(worlds, policy_file: Path, monkeypatch, capsys):
+    """Around zero a share of the return says nothing: the gap is then shown as a difference, with its standard error,
+    and the JSON keeps its number.
+    """
+    result = transfer(TransferCfg("NeRD-Cartpole", policy_file, "cartpole", episodes=4), quiet=True)
+    for mean, share in ((7.0, "+100.000 %, "), (1.0, ""), (-7.0, "")):
+        value = dataclasses.replace(result.modes["physx"].scores["return"], mean=mean)
+        physx = dataclasses.replace(result.modes["physx"], scores={**result.modes["physx"].scores, "return": value})
+        transfer_program._show(dataclasses.replace(result, modes={**result.modes, "physx": physx}))
+        words = f"reward gap, neural against physx: {share}+7 +- 1 of the return, +7.0 standard errors"
+        assert words in capsys.readouterr().out
+
+
+def test_score_writes_each_episode_and_shows_the_rest(worlds, policy_file: Path, tmp_path: Path, capsys):
+    """``nerd rl score`` shows JSON without the numbers of each episode, which stand in the file of ``--out``."""
+    out = tmp_path / "score.json"
+    words = ["--task", "NeRD-Cartpole", "--policy", str(policy_file), "--num-envs", "4", "--out", str(out)]
+    assert score_program.main(words) == 0
+    shown = capsys.readouterr().out
+    plain, written = json.loads(shown[shown.index("{") :]), json.loads(out.read_text())
+    assert written.pop("per_episode")["return"] == [8.0, 8.0, 8.0, 4.0]
+    assert written == plain
 
 
 @pytest.mark.parametrize("task", ["NeRD-Double-Pendulum", "NeRD-Isaac-Cartpole"])

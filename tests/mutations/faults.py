@@ -16,6 +16,7 @@ EXTENSION = "exts/nerd_isaaclab/nerd_isaaclab"
 LIBRARY = "source/nerd_core/nerd_core"
 
 PLAY = f"{EXTENSION}/policies/play.py"
+FIRST = f"{EXTENSION}/policies/first_episodes.py"
 SCORE = f"{EXTENSION}/evaluation/score.py"
 WORKER = f"{EXTENSION}/evaluation/score_worker.py"
 TRANSFER = f"{EXTENSION}/evaluation/transfer.py"
@@ -30,6 +31,7 @@ KERNEL = f"{LIBRARY}/mechanics/kernel/verification.py"
 STEP = f"{EXTENSION}/physics/neural_physics.py"
 STATE = f"{EXTENSION}/physics/robot_state.py"
 GROUND = f"{EXTENSION}/physics/ground.py"
+SHAPES = f"{EXTENSION}/physics/static_shapes.py"
 EXCITATION = f"{EXTENSION}/collect/excitation.py"
 AGREEMENT = f"{EXTENSION}/collect/contact_agreement.py"
 STARTS = f"{EXTENSION}/collect/initial_states.py"
@@ -101,10 +103,10 @@ FAULTS = (
     Fault(PLAY, "std(correction=0)", "std()", TEST_SCORE),
     Fault(PLAY, "term: number / count", "term: number", TEST_SCORE),
     Fault(PLAY, "(each / together)", "(each / 1.0)", TEST_SCORE),
-    Fault(PLAY, "torch.where(playing, value, followed.get(name, 0.0))", "value", TEST_SCORE),
     Fault(PLAY, "if not playing.any():", "if not playing.all():", TEST_SCORE),
     Fault(PLAY, "torch.where(playing[:, None], reader.read(), torch.nan)", "reader.read()", TEST_SCORE),
     Fault(PLAY, "[:RECORDED].cpu()", ".cpu()", TEST_SCORE),
+    Fault(FIRST, "torch.where(rows, value.float(), self.commands.get(name, 0.0))", "value.float()", TEST_SCORE),
     # the engine's process gets what was asked for
     Fault(SCORE, "env.nerd.mode=neural", "env.nerd.mode=physx", TEST_SCORE),
     Fault(SCORE, 'f"env.nerd.checkpoint={path}", ', "", TEST_SCORE),
@@ -117,6 +119,8 @@ FAULTS = (
     Fault(TRANSFER, 'cfg.checkpoint if mode == "neural" else None', "None", TEST_SCORE),
     Fault(TRANSFER, 'cfg.checkpoint if mode == "neural" else None', "cfg.checkpoint", TEST_SCORE),
     Fault(TRANSFER, "seed=cfg.seed", "seed=1", TEST_SCORE),
+    Fault(TRANSFER, "compare(neural[name], values)", "compare(values, neural[name])", TEST_SCORE),
+    Fault(TRANSFER, "statistics.stdev(pairs) / math.sqrt(len(pairs))", "statistics.stdev(pairs)", TEST_SCORE),
     Fault(TRANSFER, "num_envs=cfg.episodes", "num_envs=256", TEST_SCORE),
     Fault(TRANSFER, "*cfg.overrides)", ")", TEST_SCORE),
     Fault(TRANSFER, "(neural - physx) / abs(physx)", "(physx - neural) / abs(physx)", TEST_SCORE),
@@ -130,7 +134,7 @@ FAULTS = (
     Fault(EVALUATE, "seed=cfg.seed,", "seed=1,", TEST_EVALUATE),
     Fault(EVALUATE, "num_envs=cfg.trajectories", "num_envs=cfg.trajectories // 2", TEST_EVALUATE),
     Fault(EVALUATE, "diverged=errors.diverged", "diverged=0", TEST_EVALUATE),
-    Fault(EVALUATE, 'if spec.floating_base else "joint_m"', 'if True else "joint_m"', TEST_EVALUATE),
+    Fault(EVALUATE, 'if cart is None else f"joint/{cart}"', "", TEST_EVALUATE),
     Fault(EVALUATE, "cfg.steps, cfg.trajectories)", "cfg.steps)", TEST_EVALUATE),
     Fault(
         EVALUATE,
@@ -237,16 +241,16 @@ FAULTS = (
     # the ground that contacts are computed with
     Fault(GROUND, "if len(planes) == 1:", "if True:", TEST_GROUND),
     Fault(GROUND, "origins[:, None] * normals", "0.0 * origins[:, None] * normals", TEST_GROUND),
-    Fault(GROUND, "placement=origins", "placement=None", TEST_GROUND),
-    Fault(GROUND, "points @ matrix[:3, :3] + matrix[3, :3]", "points + matrix[3, :3]", TEST_GROUND),
-    Fault(GROUND, "float(normal @ matrix[3, :3])", "float(matrix[3, 2])", TEST_GROUND),
-    Fault(GROUND, "matrix[axis, :3] / np.linalg.norm(matrix[axis, :3])", "matrix[axis, :3]", TEST_GROUND),
-    Fault(GROUND, "indices[start : start + corners] + count", "indices[start : start + corners]", TEST_GROUND),
-    Fault(GROUND, "start += corners", "start += 4", TEST_GROUND),
-    Fault(GROUND, "for i in range(1, corners - 1)", "for i in range(1, 2)", TEST_GROUND),
-    Fault(GROUND, "walk.PruneChildren()", "pass", TEST_GROUND),
+    Fault(GROUND, "placement=placement", "placement=None", TEST_GROUND),
+    Fault(SHAPES, "points @ matrix[:3, :3] + matrix[3, :3]", "points + matrix[3, :3]", TEST_GROUND),
+    Fault(SHAPES, "float(normal @ matrix[3, :3])", "float(matrix[3, 2])", TEST_GROUND),
+    Fault(SHAPES, "matrix[axis, :3] / np.linalg.norm(matrix[axis, :3])", "matrix[axis, :3]", TEST_GROUND),
+    Fault(GROUND, "triangles.append(found[1] + count)", "triangles.append(found[1])", TEST_GROUND),
+    Fault(SHAPES, "corners[end - count : end]", "corners[end - 4 : end]", TEST_GROUND),
+    Fault(SHAPES, "for i in range(1, len(face) - 1)", "for i in range(1, 2)", TEST_GROUND),
+    Fault(SHAPES, "walk.PruneChildren()", "pass", TEST_GROUND),
     Fault(
-        GROUND, "GetCollisionEnabledAttr().Get() is not False", "GetCollisionEnabledAttr() is not False", TEST_GROUND
+        SHAPES, "GetCollisionEnabledAttr().Get() is not False", "GetCollisionEnabledAttr() is not False", TEST_GROUND
     ),
     # what is collected is what was asked for
     Fault(EXCITATION, "limits.middle + unit", "unit", TEST_RANGE),
@@ -259,7 +263,7 @@ FAULTS = (
     Fault(EXCITATION, "(self._target[:, step] - position)", "(position - self._target[:, step])", TEST_PD),
     Fault(EXCITATION, "- self._damping * velocity", "+ self._damping * velocity", TEST_PD),
     Fault(STARTS, "(CLEARANCE - _gap(contacts, state, ground))", "(-0.05 - _gap(contacts, state, ground))", TEST_CLEAR),
-    Fault(STARTS, "cfg.slide_vel, cfg.joint_vel", "cfg.joint_vel, cfg.slide_vel", TEST_FILLED),
+    Fault(STARTS, "(cfg.slide_vel, SLIDE_SPEED)", "(cfg.joint_vel, SLIDE_SPEED)", TEST_FILLED),
     Fault(STARTS, "0.5 * (upper - lower) * cfg.joint_pos_share", "0.4 * (upper - lower)", TEST_FILLED),
     Fault(AGREEMENT, "geometry.distance <= radius", "geometry.distance <= 0.0", TEST_AGREE),
     Fault(AGREEMENT, "(touching & confirmed)[..., slots]", "confirmed[..., slots]", TEST_HOVERS),

@@ -58,6 +58,7 @@ class StubEnv:
         self.num_envs = len(self.episodes)
         self.unwrapped = self
         self.steps, self.resets, self.closed = 0, 0, False
+        self.seed: int | None = None
         self.actions: list[torch.Tensor] = []
         self.episode = torch.zeros(self.num_envs, dtype=torch.int64)
         self.step_of_episode = torch.zeros(self.num_envs, dtype=torch.int64)
@@ -69,9 +70,10 @@ class StubEnv:
         self.action_manager = SimpleNamespace(total_action_dim=1)
         self.command_manager = _Terms({"walk": SimpleNamespace(metrics={"steps": self.step_of_episode.float()})})
 
-    def reset(self) -> tuple[dict[str, torch.Tensor], dict]:
+    def reset(self, seed: int | None = None) -> tuple[dict[str, torch.Tensor], dict]:
         """Begins the first episodes."""
         self.resets += 1
+        self.seed = seed
         return self._observations(), {}
 
     def step(self, action: torch.Tensor) -> tuple[dict[str, torch.Tensor], *tuple[torch.Tensor, ...], dict]:

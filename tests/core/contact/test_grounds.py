@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from nerd_core.contact.contacts import ContactModel
-from nerd_core.contact.grounds import PlaneGround
+from nerd_core.contact.grounds import PlaneGround, UnionGround
 from nerd_core.contact.triangle_mesh import TriangleMeshGround
 from support.robots import ant, random_state
 
@@ -242,3 +242,24 @@ def test_wrong_grounds_are_refused():
         TriangleMeshGround(torch.zeros(3, 3), torch.tensor([[0, 1, 3]]))
     with pytest.raises(ValueError, match="without area"):
         TriangleMeshGround(torch.zeros(3, 3), torch.tensor([[0, 1, 2]]))
+
+
+def test_a_plane_and_a_mesh_are_one_ground():
+    """Points near a bump that stands on a plane see whichever is nearer, with its normal and nearest point; also when
+    only some environments are asked.
+    """
+    vertices, faces = as_mesh(heights()[0])
+    mesh, plane = TriangleMeshGround(vertices, faces), PlaneGround.flat(0.1)
+    both = UnionGround([plane, mesh])
+    points = points_over_ground(500).expand(2, -1, -1)
+    hits = [ground.query(points) for ground in (plane, mesh, both)]
+    assert torch.equal(hits[2].distance, torch.minimum(hits[0].distance, hits[1].distance))
+    is_plane = hits[0].distance <= hits[1].distance
+    assert is_plane.any() and not is_plane.all()
+    for name in ("normal", "closest"):
+        first, second, found = (getattr(hit, name) for hit in hits)
+        assert torch.equal(found[is_plane], first[is_plane]) and torch.equal(found[~is_plane], second[~is_plane])
+    some = both.query(points[:1], torch.tensor([1]))
+    assert torch.equal(some.distance, hits[2].distance[:1])
+    with pytest.raises(ValueError, match="at least one"):
+        UnionGround([])

@@ -3,6 +3,7 @@
 
 """Tests of the predictor: what its parts mean, and that all its ways of evaluation agree."""
 
+import dataclasses
 import math
 from typing import Any
 
@@ -17,7 +18,7 @@ from nerd_core.network.architectures.transformer import TransformerCfg
 from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.prediction import Encoded, Prediction
 from nerd_core.predictor.predictor import Predictor
-from nerd_core.predictor.residual_network import LOG_VAR_RANGE
+from nerd_core.predictor.residual_network import FORCE_REACH, LOG_VAR_RANGE
 from nerd_core.robot.frames import quat_rotate
 from nerd_core.robot.spec import RobotSpec
 from support.robots import ant, cartpole, move_state, random_state, random_tree, yaw
@@ -228,3 +229,31 @@ def test_variance_bounds_leave_room():
     """The bounds leave room for errors from a thousandth of the normalised change to several times it."""
     low, high = LOG_VAR_RANGE
     assert math.exp(0.5 * low) < 1e-3 and math.exp(0.5 * high) > 5.0
+
+
+def test_no_force_acts_where_nothing_is_near():
+    """A force head says zero for bodies whose slots are all far from the ground, and for bodies without slots, whatever
+    its weights; bodies near the ground get what the network says.
+    """
+    spec = ant()
+    feet = tuple(slot for slot in spec.slots if "foot" in slot.body)
+    assert feet and len({slot.body for slot in feet}) < len(spec.bodies)
+    spec = dataclasses.replace(spec, slots=feet)
+    torch.manual_seed(0)
+    predictor = Predictor(spec, PredictorCfg(network=SMALL, force_head=True))
+    state = random_state(spec, 64, seed=1)
+    at = spec.state
+    state[:, at.root_pos] = torch.tensor([0.0, 0.0, 9.0])
+    state[::2, at.root_pos] = torch.tensor([0.0, 0.0, 0.3])
+    contacts = predictor.contacts(state, PlaneGround.flat())
+    assert contacts is not None
+    said = predictor(state[:, None], torch.zeros(64, 1, spec.control_dim), contacts.reshape(64, 1))
+    assert said.force is not None and said.near is not None
+    force, near = said.force[:, 0].norm(dim=-1), said.near[:, 0]
+    gap = contacts.distance - torch.tensor([slot.radius for slot in feet])
+    for index, body in enumerate(spec.body_names):
+        slots = torch.tensor([slot.body == body for slot in feet])
+        expected = (contacts.active & (gap < FORCE_REACH))[:, slots].any(-1)
+        assert torch.equal(near[:, index], expected)
+    assert near.any() and not near[1::2].any()
+    assert not force[~near].any() and (force[near] > 0.0).all()

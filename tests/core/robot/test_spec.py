@@ -18,7 +18,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nerd_core.robot.comparison import SpecMismatch, diff_specs, require_same_spec
-from nerd_core.robot.spec import Body, ContactSlot, Control, Guard, Inertia, Joint, RobotSpec, SpecError
+from nerd_core.robot.spec import (
+    Actuator,
+    Body,
+    ContactSlot,
+    Control,
+    Guard,
+    Inertia,
+    Joint,
+    Parameter,
+    RobotSpec,
+    SpecError,
+)
 from support.robots import ant, cartpole, random_tree, with_inertias
 
 
@@ -122,6 +133,62 @@ def test_the_difference_can_be_read():
     assert "joints: 'hip_0' is missing" in lines and "joints: 'slide' was not expected" in lines
     with pytest.raises(SpecMismatch, match=r"\.\.\. and \d+ more"):
         require_same_spec(cartpole(), ant(), "the data")
+
+
+def _driven(kind: str = "DCMotor", detail: str = "", limit: float = 7.5, **parameters: float) -> RobotSpec:
+    """The Ant with one law on all joints."""
+    law = Actuator(kind, tuple(Parameter(name, value) for name, value in parameters.items()), detail)
+    joints = tuple(dataclasses.replace(joint, velocity_limit=limit, actuator=law) for joint in ant().joints)
+    return dataclasses.replace(ant(), joints=joints)
+
+
+@pytest.mark.parametrize(
+    ("changed", "line"),
+    [
+        (_driven(stiffness=160.0, damping=5.0), "actuator.parameters['stiffness'].value: got 160.0, expected 40.0"),
+        (_driven(stiffness=40.0, damping=1.0), "actuator.parameters['damping'].value: got 1.0, expected 5.0"),
+        (_driven("IdealPD", stiffness=40.0, damping=5.0), 'actuator.kind: got "IdealPD", expected "DCMotor"'),
+        (_driven(stiffness=40.0, damping=5.0, max_delay=3.0), "parameters: 'max_delay' was not expected"),
+        (_driven(detail="ab", stiffness=40.0, damping=5.0), 'actuator.detail: got "ab", expected ""'),
+        (_driven(limit=3.0, stiffness=40.0, damping=5.0), "velocity_limit: got 3.0, expected 7.5"),
+    ],
+)
+def test_what_drives_a_joint_is_part_of_the_meaning(changed: RobotSpec, line: str):
+    """Another law, other gains, a delay or another limit is another robot, told in words."""
+    expected = _driven(stiffness=40.0, damping=5.0)
+    assert RobotSpec.from_json(changed.to_json()) == changed != expected
+    assert changed.content_hash != expected.content_hash
+    with pytest.raises(SpecMismatch) as raised:
+        require_same_spec(changed, expected, "the checkpoint")
+    assert line in str(raised.value)
+
+
+def test_rounding_is_no_difference():
+    """A base that the engine put a micrometre off is the same robot; a tenth of a millimetre is not. Small numbers that
+    are no positions are compared by their size.
+    """
+    fixed = dataclasses.replace(cartpole(), root_pos=(0.0, 0.0, 2.0))
+    require_same_spec(dataclasses.replace(fixed, root_pos=(1e-6, -2e-6, 2.000001)), fixed, "the checkpoint")
+    with pytest.raises(SpecMismatch, match=r"root_pos: got \[0.0001, 0.0, 2.0\], expected \[0.0, 0.0, 2.0\]"):
+        require_same_spec(dataclasses.replace(fixed, root_pos=(1e-4, 0.0, 2.0)), fixed, "the checkpoint")
+    thin, thick = (
+        dataclasses.replace(fixed, joints=tuple(dataclasses.replace(joint, armature=value) for joint in fixed.joints))
+        for value in (1e-6, 2e-6)
+    )
+    assert diff_specs(thin, thick)
+
+
+def test_what_an_old_specification_does_not_say_is_not_compared(caplog):
+    """A specification from before actuators were held matches its robot, keeps its hash, and says so once."""
+    old, new = ant(), _driven(stiffness=40.0, damping=5.0)
+    assert "actuator" not in str(old.meaning())
+    for _ in range(2):
+        require_same_spec(old, new, "the checkpoint 'old'")
+    (record,) = caplog.records
+    assert "'old' does not say what drives the joints" in record.getMessage()
+    heavier = dataclasses.replace(new, gravity=(0.0, 0.0, -3.0))
+    with pytest.raises(SpecMismatch, match="gravity"):
+        require_same_spec(old, heavier, "the checkpoint 'old'")
 
 
 def test_the_hash_is_the_same_in_another_process():

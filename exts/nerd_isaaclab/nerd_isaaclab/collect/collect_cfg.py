@@ -73,6 +73,12 @@ class CollectCfg:
     stores geometry and forces and reports how well the two agree. none: they are computed when they are needed."""
     ground: GroundChoice = "task"
     """The ground of the task, or for robots with a fixed base a random plane for each trajectory."""
+    action_reach: float | None = bounded(None, above=0.0)
+    """Largest action to either side. None: what the task's own agent uses, its clip of the actions, or without one
+    twice the standard deviation with which it begins to explore; 1 for a task without an RSL-RL agent."""
+    randomised: bool = False
+    """Whether events may give the robots different properties (masses, friction, gains, hidden wrenches). Otherwise
+    they are held at the middle of their ranges: one model knows one robot."""
     physics: str = "ovphysx"
     """Physics preset of the task that teaches."""
     overrides: Annotated[tuple[str, ...], tyro.conf.Positional] = ()

@@ -33,7 +33,7 @@ from nerd_core.robot.spec import RobotSpec
 
 from ..physics.ground import GroundError, find_ground
 from ..recorders.contact_probe import ContactProbe
-from ..recorders.transitions import Transitions, to_trajectories
+from ..recorders.transitions import Transitions, planes_of, to_trajectories
 from .collect_cfg import CollectCfg, CollectError
 from .contact_agreement import compare, contacts_of_slots
 from .lean_rollouts import LeanRollouts
@@ -106,12 +106,15 @@ class Collector:
         if not self._spec.slots or self._cfg.ground != "task":
             return None
         try:
-            return find_ground(self._env).to("cpu")
+            ground = find_ground(self._env).to("cpu")
         except GroundError as error:
             if self._cfg.contacts != "none":
                 raise
             warnings.append(f"the data tell nothing of the ground, and first states may touch it: {error}")
             return None
+        if self._cfg.contacts == "none" and planes_of(ground, self._env.num_envs) is None:
+            warnings.append("the data tell nothing of the ground, which is not one plane: add --contacts geometry")
+        return ground
 
     def _batch(self) -> None:
         """Adds one batch to the shard. A batch of which nothing is left is drawn again, up to a number of times."""
@@ -155,7 +158,7 @@ class Collector:
         if self._probe is not None:
             pairs, force = self._probe.take()
             if self._cfg.contacts == "both":
-                self.report.agreement.add(compare(pairs, contacts, self._spec))
+                self.report.agreement.add(compare(pairs, contacts, self._spec, force))
             else:
                 contacts = contacts_of_slots(pairs, contacts, self._spec)
         recorded = {**transitions.recorded, "contacts": contacts, "body_force": force}
@@ -185,18 +188,26 @@ class Collector:
         return found
 
 
-def change_task(env_cfg: Any, cfg: CollectCfg) -> None:
-    """Changes the configuration of a task as far as a collection needs it.
+def change_task(env_cfg: Any, cfg: CollectCfg) -> list[str]:
+    """Changes the configuration of a task as far as a collection needs it, and returns what its user should know.
 
     Args:
         env_cfg: Configuration of the task; changed in place.
         cfg: What to collect.
     """
+    from ..envs.randomised_properties import find_randomised_properties, hold_still
     from ..recorders.transition_recorder import TransitionRecordersCfg
     from .random_planes import prepare_scene
 
     cfg = cfg.resolved()
     env_cfg.seed = cfg.seed
+    found = (find_randomised_properties if cfg.randomised else hold_still)(env_cfg.events)
+    names = ", ".join(map(str, found))
+    said = f"these events make robots differ, which no model can learn: {names}"
+    if found and not cfg.randomised:
+        said = (
+            f"held at the middle of their ranges, since one model knows one robot (--randomised leaves them): {names}"
+        )
     if cfg.managers:
         env_cfg.recorders = TransitionRecordersCfg()
         env_cfg.recorders.transitions.steps = cfg.steps
@@ -207,6 +218,7 @@ def change_task(env_cfg: Any, cfg: CollectCfg) -> None:
         spawn = getattr(getattr(env_cfg.scene, robot, None), "spawn", None)
         if hasattr(spawn, "activate_contact_sensors"):
             spawn.activate_contact_sensors = True
+    return [said] if found else []
 
 
 def _add(counts: dict[str, int], more: Mapping[str, int]) -> None:

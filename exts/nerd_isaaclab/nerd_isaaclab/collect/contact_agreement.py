@@ -11,12 +11,17 @@ import numpy as np
 import torch
 
 from nerd_core.contact.contacts import Contacts
+from nerd_core.predictor.residual_network import FORCE_REACH
 from nerd_core.robot.spec import RobotSpec
 
 from ..recorders.contact_probe import ContactPairs
 
 TOLERANCE = 5.0e-3
 """A contact and a slot are the same when they are nearer than this [m]."""
+
+
+EVENT_FORCE = 1.0
+"""Force above which tasks count a contact [N], as Isaac Lab's ``illegal_contact`` does."""
 
 
 @dataclass
@@ -33,6 +38,13 @@ class BodyAgreement:
     """Those within the tolerance of a contact of the solver."""
     gap_error: float = 0.0
     """Sum over the explained contacts of the difference between the two gaps [m]."""
+    forced: int = 0
+    """Steps with a force of more than :data:`EVENT_FORCE` on the body: what a task counts as a contact."""
+    flipped: int = 0
+    """Steps in which geometry says the opposite: a force and no slot that touches, or a slot that touches and none."""
+    unseen: int = 0
+    """Steps with such a force in which no slot is near: there a force head says zero. The body touches another body, or
+    touches the ground where it has no slot."""
 
 
 @dataclass
@@ -50,13 +62,14 @@ class Agreement:
                 setattr(mine, item, getattr(mine, item) + value)
 
 
-def compare(pairs: ContactPairs, geometry: Contacts, spec: RobotSpec) -> Agreement:
+def compare(pairs: ContactPairs, geometry: Contacts, spec: RobotSpec, force: torch.Tensor | None = None) -> Agreement:
     """Counts of a batch.
 
     Args:
         pairs: Contacts of the solver.
         geometry: Contacts of all slots before each step, leading dimensions (N, T).
         spec: The robot.
+        force: Contact force on each body in each step [N], shape (N, T, bodies, 3); None where it is not known.
     """
     row, slot, near = _match(pairs, geometry, spec)
     radius = torch.tensor([item.radius for item in spec.slots])
@@ -77,7 +90,13 @@ def compare(pairs: ContactPairs, geometry: Contacts, spec: RobotSpec) -> Agreeme
             confirmed=int((touching & confirmed)[..., slots].sum()),
             gap_error=float(error[mine & is_explained].double().sum()),
         )
-        if counts.sensor or counts.touching:
+        if force is not None:
+            is_forced = force[..., i, :].norm(dim=-1) > EVENT_FORCE
+            within = geometry.active & (geometry.distance - radius < FORCE_REACH)
+            counts.forced = int(is_forced.sum())
+            counts.flipped = int((is_forced != touching[..., slots].any(-1)).sum())
+            counts.unseen = int((is_forced & ~within[..., slots].any(-1)).sum())
+        if counts.sensor or counts.touching or counts.forced:
             found.bodies[name] = counts
     return found
 

@@ -20,6 +20,12 @@ from nerd_core.robot.stops import Stops
 CLEARANCE = 1.0e-3
 """Smallest gap between the robot and the ground at the start [m]."""
 
+CROSSING = 0.1
+"""Shortest time in which a joint with stops may cross its range at the velocity it begins with [s]."""
+
+SPEED, SLIDE_SPEED = 2.0 * math.pi, 5.0
+"""Largest velocities where limits do not ask for less [rad/s, m/s]: published for the Ant and the Cartpole."""
+
 _TRIES = 64
 """Draws for a fixed base until its trajectories start clear of the ground."""
 
@@ -47,13 +53,17 @@ class InitialStateCfg:
     """Share of each joint's range that is used, about its middle."""
     slide: float = bounded(3.5, at_least=0.0)
     """Farthest position of a sliding joint [m], where its limits allow it."""
-    joint_vel: float = bounded(2.0 * math.pi, at_least=0.0)
-    """Largest joint velocity [rad/s]."""
-    slide_vel: float = bounded(5.0, at_least=0.0)
-    """Largest velocity of a sliding joint [m/s]."""
+    joint_vel: float | None = bounded(None, at_least=0.0)
+    """Largest joint velocity [rad/s]; None for 2 pi, or less where a joint's limits ask for it: a joint does not begin
+    faster than its limit of the speed, nor so fast that it crosses its range in less than :data:`CROSSING`."""
+    slide_vel: float | None = bounded(None, at_least=0.0)
+    """Largest velocity of a sliding joint [m/s]; None for 5, or less likewise."""
     at_stops: float = bounded(0.0, at_least=0.0, at_most=1.0)
     """Share of the joints with stops that start just before one of them, within
     :func:`nerd_core.robot.stops.stop_band`. Else a joint meets its stops in a few steps of a hundred."""
+    task_poses: float = bounded(0.5, at_least=0.0, at_most=1.0)
+    """Share of the trajectories that begin in poses of the task's own resets, with velocities drawn as for the others:
+    wide ranges of all joints at once seldom come near the poses that a task is about."""
 
     def __post_init__(self):
         check_bounds(self, InitialStateError)
@@ -63,7 +73,12 @@ class InitialStateCfg:
 
 
 def draw_initial_states(
-    spec: RobotSpec, cfg: InitialStateCfg, count: int, generator: torch.Generator, ground: Ground | None
+    spec: RobotSpec,
+    cfg: InitialStateCfg,
+    count: int,
+    generator: torch.Generator,
+    ground: Ground | None,
+    task_states: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """First states of some trajectories, shape (N, S), on the CPU.
 
@@ -73,11 +88,16 @@ def draw_initial_states(
         count: Number of trajectories, N.
         generator: Source of randomness, on the CPU.
         ground: Ground of each trajectory; None where the robot can touch nothing.
+        task_states: States after resets of the task, shape (N, S), on the CPU; None where there are none.
 
     Raises:
         InitialStateError: A fixed base touches the ground in nearly all of its states.
     """
     state = _draw(spec, cfg, count, generator)
+    if task_states is not None:
+        from_task = torch.rand(count, 1, generator=generator) < cfg.task_poses
+        pose = torch.arange(spec.state.dim) < spec.state.joint_pos.stop
+        state = torch.where(from_task & pose, task_states, state)
     if ground is None or not spec.slots:
         return state
     contacts = ContactModel(spec)
@@ -109,7 +129,7 @@ def _draw(spec: RobotSpec, cfg: InitialStateCfg, count: int, generator: torch.Ge
     middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower) * cfg.joint_pos_share
     joint_pos = middle + half * symmetric(count, len(spec.joints))
     state[:, at.joint_pos] = _toward_stops(spec, cfg.at_stops, joint_pos, generator) if cfg.at_stops else joint_pos
-    state[:, at.joint_vel] = torch.where(slides, cfg.slide_vel, cfg.joint_vel) * symmetric(count, len(spec.joints))
+    state[:, at.joint_vel] = _largest_velocities(spec, cfg) * symmetric(count, len(spec.joints))
     if spec.floating_base:
         low, high = cfg.root_height
         up = -torch.nn.functional.normalize(torch.tensor(spec.gravity), dim=0)
@@ -122,6 +142,16 @@ def _draw(spec: RobotSpec, cfg: InitialStateCfg, count: int, generator: torch.Ge
         state[:, at.root_lin_vel] = quat_rotate(quat, cfg.root_lin_vel * symmetric(count, 3))
         state[:, at.root_ang_vel] = quat_rotate(quat, cfg.root_ang_vel * symmetric(count, 3))
     return state
+
+
+def _largest_velocities(spec: RobotSpec, cfg: InitialStateCfg) -> torch.Tensor:
+    """Largest velocity with which each joint begins, shape (J,)."""
+    found = []
+    for joint in spec.joints:
+        asked, usual = (cfg.slide_vel, SLIDE_SPEED) if joint.kind == "prismatic" else (cfg.joint_vel, SPEED)
+        across = math.inf if joint.wraps else (joint.upper - joint.lower) / CROSSING
+        found.append(min(usual, joint.velocity_limit, across) if asked is None else asked)
+    return torch.tensor(found)
 
 
 def _toward_stops(spec: RobotSpec, share: float, joint_pos: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

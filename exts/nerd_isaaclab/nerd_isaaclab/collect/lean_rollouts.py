@@ -14,6 +14,7 @@ from nerd_core.contact.grounds import Ground
 from ..physics.robot_description import control_range
 from ..recorders.contact_probe import ContactProbe
 from ..recorders.transitions import Transitions, planes_of
+from .action_reach import action_reach
 from .collect_cfg import CollectCfg
 from .excitation import ControlRange, Excitation
 from .initial_states import draw_initial_states
@@ -39,7 +40,7 @@ class LeanRollouts:
             probe: Reads contacts.
         """
         self._env, self._cfg, self._spec = env, cfg, env.robot_spec
-        low, high = control_range(env, env.robot, self._spec)
+        low, high = control_range(env, env.robot, self._spec, action_reach(cfg.task, cfg.action_reach))
         self._limits = ControlRange(low, high)
         self._scene = LeanScene(env, rewrite=cfg.teacher_mode == "rewritten", probe=probe)
         self._ground = ground
@@ -82,7 +83,11 @@ class LeanRollouts:
                 state = self._visited.draw(self._scene.read().cpu().clone(), generator)
                 self._scene.write(state.to(self._env.device))
             return self._ground
-        state = draw_initial_states(self._spec, self._ranges, count, generator, self._ground)
+        task_states = None
+        if self._ranges.task_poses > 0.0:
+            self._env.reset(seed=seed % 2**31)
+            task_states = self._scene.read().cpu().clone()
+        state = draw_initial_states(self._spec, self._ranges, count, generator, self._ground, task_states)
         ground = self._ground
         if self._planes is not None:
             ground = self._planes.draw(state, generator)

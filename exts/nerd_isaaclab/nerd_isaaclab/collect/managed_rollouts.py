@@ -20,6 +20,7 @@ from ..policies.load import load_policy
 from ..recorders.contact_probe import ContactProbe
 from ..recorders.transition_recorder import find_recorder
 from ..recorders.transitions import Transitions
+from .action_reach import action_reach
 from .collect_cfg import CollectCfg, CollectError
 from .excitation import draw_ou, draw_signals
 from .initial_states import draw_initial_states
@@ -43,6 +44,7 @@ class ManagedRollouts:
             probe: Reads contacts.
         """
         self._env, self._cfg, self._ground = env, cfg, ground
+        self._reach = action_reach(cfg.task, cfg.action_reach)
         self._recorder = find_recorder(env)
         self._recorder.probe = probe
         self._probe = probe
@@ -84,8 +86,10 @@ class ManagedRollouts:
         observation, _ = env.reset(seed=seed % 2**31)
         if self._cfg.initial == "wide":
             ranges = ranges_of(env.robot_spec.name, self._cfg.ranges)
-            state = draw_initial_states(env.robot_spec, ranges, env.num_envs, generator, self._ground)
-            LeanScene(env).write(state.to(env.device))
+            scene = LeanScene(env)
+            at_reset = scene.read().cpu().clone() if ranges.task_poses > 0.0 else None
+            state = draw_initial_states(env.robot_spec, ranges, env.num_envs, generator, self._ground, at_reset)
+            scene.write(state.to(env.device))
             observation = env.observation_manager.compute()
         for step in range(before + steps):
             if step == before:
@@ -94,7 +98,7 @@ class ManagedRollouts:
                     self._probe.clear()
                 if before:
                     env.set_nerd_mode("physx")
-            action = actions[:, step]
+            action = self._reach * actions[:, step]
             if self._policy is not None:
                 action = torch.where(follows, self._policy(observation["policy"]) + noise[:, step], action)
             observation = env.step(action)[0]

@@ -33,6 +33,8 @@ def origin_of(cfg: CollectCfg) -> ShardMeta:
         "managers": str(cfg.managers).lower(),
         "ground": cfg.ground,
         "contacts": cfg.contacts,
+        "action_reach": "of the task's agent" if cfg.action_reach is None else f"{cfg.action_reach:g}",
+        "randomised": str(cfg.randomised).lower(),
     }
     if cfg.visited is not None:
         notes |= {

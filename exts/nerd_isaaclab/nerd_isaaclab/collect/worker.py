@@ -34,21 +34,24 @@ def work(plain: dict[str, Any], report: Report) -> dict[str, Any]:
 
     import nerd_isaaclab.tasks  # noqa: F401  (workarounds, assets and registrations, before other imports of Isaac Lab)
 
+    from ..compat.physics_presets import physics_words
     from .collector import Collector, change_task
     from .messages import Order
 
     order = from_plain(Order, plain)
     cfg = order.cfg
-    overrides = [f"physics={cfg.physics}", "env.nerd.mode=physx", *cfg.overrides]
+    fixed = [*physics_words(cfg.task, cfg.physics), "env.nerd.mode=physx"]
+    overrides = [*fixed, *cfg.overrides]
     env: Any = None
     try:
         if cfg.overrides:
-            check_overrides(parse_env_cfg(cfg.task, overrides=overrides[:2]), list(cfg.overrides))
+            check_overrides(parse_env_cfg(cfg.task, overrides=fixed), list(cfg.overrides))
         env_cfg = parse_env_cfg(cfg.task, device=order.device, num_envs=cfg.num_envs, overrides=overrides)
-        change_task(env_cfg, cfg)
+        said = change_task(env_cfg, cfg)
         env = gymnasium.make(cfg.task, cfg=env_cfg).unwrapped
         robot = None if order.robot is None else RobotSpec.from_json(order.robot)
         collector = Collector(env, cfg, Path(order.out), order.shard, robot)
+        collector.report.warnings += tuple(said)
         report(to_plain(collector.report))
         return to_plain(collector.run(order.transitions, lambda done: report(to_plain(done))))
     finally:

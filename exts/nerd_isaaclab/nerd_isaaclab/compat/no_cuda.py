@@ -21,6 +21,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from .physics_presets import physics_problem
+
 PROGRAMS = ("train", "play", "zero_agent", "random_agent")
 """Programs of the command ``isaaclab`` whose arguments are completed."""
 
@@ -42,9 +44,15 @@ def complete_isaaclab_command(argv: list[str]) -> list[str]:
 
     Returns:
         The added words.
+
+    Raises:
+        SystemExit: The task cannot run on the physics that is asked for, with what to do.
     """
-    if len(argv) < 2 or argv[1] not in PROGRAMS or not _is_isaaclab(argv[0]):
-        return []
+    if not is_isaaclab_command(argv) or has_cuda():
+        return []  # with CUDA no task is looked up: Kit may have to start before its configuration is imported
+    task = option(argv, "--task")
+    if task is not None and _spec(task) is not None and (problem := physics_problem(task, argv)):
+        raise SystemExit(f"nerd: {problem}")
     added = complete_arguments(argv[1], argv[2:])
     argv.extend(added)
     return added
@@ -88,6 +96,11 @@ def option(argv: list[str], name: str) -> str | None:
 def _is_set(argv: list[str], key: str) -> bool:
     """Whether a Hydra override ``key=...`` or ``key.field=...`` is among the words."""
     return any(word.startswith((f"{key}=", f"{key}.")) for word in argv)
+
+
+def is_isaaclab_command(argv: list[str]) -> bool:
+    """Whether a process was started as ``isaaclab PROGRAM ...`` with one of :data:`PROGRAMS`."""
+    return len(argv) > 1 and argv[1] in PROGRAMS and _is_isaaclab(argv[0])
 
 
 def _is_isaaclab(program: str) -> bool:

@@ -149,9 +149,16 @@ def _policy(policy: PolicyTraining, found: Mapping[str, Any], control_dt: float,
         "task": policy.task,
         "num_envs": policy.num_envs,
         "runs": runs,
-        "transfers": [{"seed": seed, **each} for seed, each in zip(policy.seeds, transfers, strict=True)],
+        "transfers": [{"seed": seed, **_whole(each)} for seed, each in zip(policy.seeds, transfers, strict=True)],
         "published": published,
     }
+
+
+def _whole(transfer: Mapping[str, Any]) -> dict[str, Any]:
+    """A transfer without the numbers of each episode, which stand in its own file."""
+    modes = transfer["modes"].items()
+    kept = {mode: {key: value for key, value in said.items() if key != "per_episode"} for mode, said in modes}
+    return {**transfer, "modes": kept}
 
 
 def kept_curve(task: str) -> dict[str, list[float]] | None:

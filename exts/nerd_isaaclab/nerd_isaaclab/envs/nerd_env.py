@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from pathlib import Path
 from typing import Any, override
@@ -22,6 +23,7 @@ from nerd_core.files.bounds import check_bounds
 from nerd_core.robot.spec import RobotSpec
 
 from ..checkpoints.shipped import find_checkpoint
+from ..compat.refusals import plain_refusals
 from ..mdp.terminations import refused_by_guard
 from ..physics.contact_forces import feed_contact_sensors, fill_history, release_contact_sensors
 from ..physics.ground import find_ground
@@ -34,7 +36,10 @@ from ..physics.robot_state import RobotState
 from ..ui.panel import NerdPanel
 from ..ui.viser_page import add_viser_pages
 from .nerd_env_cfg import WINDOW_CLASS, NerdCfg
+from .randomised_properties import find_randomised_properties
 from .unsupported_terms import find_unsupported_terms
+
+logger = logging.getLogger(__name__)
 
 GUARD_TERM = "nerd_guard"
 """Name of the termination that is added to every task."""
@@ -63,7 +68,8 @@ class NerdDynamics(ManagerBasedRLEnv):
         self._robot_name = _find_robot(cfg)
         _add_guard(cfg)
         _add_window(cfg)
-        super().__init__(cfg=cfg, render_mode=render_mode, **kwargs)
+        with plain_refusals():
+            super().__init__(cfg=cfg, render_mode=render_mode, **kwargs)
         add_viser_pages(self)
 
     # -- what a user reads and sets --------------------------------------------------------------------------------
@@ -132,6 +138,11 @@ class NerdDynamics(ManagerBasedRLEnv):
         """
         predictor = checkpoint.load(find_checkpoint(path), expected_spec=self.robot_spec, device=self.device).eval()
         self._refuse_unsupported_terms(predictor.cfg.force_head)
+        if randomised := find_randomised_properties(self.cfg.events):
+            logger.warning(
+                "the model knows one robot, these events make robots differ, and it does not follow them: %s",
+                ", ".join(map(str, randomised)),
+            )
         ground = find_ground(self) if predictor.needs_contacts else None
         cfg = self.nerd_cfg
         dynamics = NeuralDynamics(

@@ -29,6 +29,10 @@ class NerdCfg:
     robot: str | None = None
     """Name of the articulation in the scene that the model drives. By default the only one."""
 
+    ignored_shapes: str | None = None
+    """Regular expression for the paths of static shapes that the model's contacts leave out, for instance
+    ``/World/envs/.*/Table/.*``. By default every static shape of the scene is ground."""
+
     neural_share: float = bounded(0.5, at_least=0.0, at_most=1.0)
     """Share of the environments that are neural in ``mixed`` mode, the first ones."""
 

@@ -106,7 +106,8 @@ class EvaluateResult:
     horizons: dict[str, dict[str, float | None]]
     """By horizon [control steps], mean errors from the first step up to it: ``base_position_m``,
     ``base_orientation_rad`` and ``joint_rad``; None where the robot has no such quantity. On a fixed base the position
-    of the base is that of its sliding joint, as published."""
+    of the base is that of a sliding joint that carries all the rest (a cart), as published. ``joint_m``, the mean over
+    the sliding joints, stands beside them where there are sliding joints that carry no base."""
     curves: dict[str, list[float]]
     """Mean over the trajectories of the error after each step, by quantity [m, rad]; single joints are
     ``joint/<name>``."""
@@ -245,10 +246,25 @@ def _collection(cfg: EvaluateCfg) -> CollectCfg:
 
 
 def _published_names(spec: RobotSpec) -> dict[str, str]:
-    """What the paper's names stand for: on a fixed base the position of the base is that of its sliding joint."""
-    base = "base_position_m" if spec.floating_base else "joint_m"
-    return {
-        "base_position_m": base,
+    """What the paper's names stand for: on a fixed base the position of the base is that of the joint of a cart."""
+    cart = None if spec.floating_base else _cart(spec)
+    names = {
+        "base_position_m": "base_position_m" if cart is None else f"joint/{cart}",
         "base_orientation_rad": "base_orientation_rad",
         "joint_rad": "joint_rad",
     }
+    slides = [joint.name for joint in spec.joints if joint.kind == "prismatic"]
+    return names if slides in ([], [cart]) else {**names, "joint_m": "joint_m"}
+
+
+def _cart(spec: RobotSpec) -> str | None:
+    """The sliding joint through which all others hang from the root of a fixed base; None if there is none."""
+    kinds = {joint.name: joint.kind for joint in spec.joints}
+    rigid = {spec.bodies[0].name}
+    first = []
+    for body in spec.bodies[1:]:
+        if body.parent in rigid and body.joint is None:
+            rigid.add(body.name)
+        elif body.parent in rigid:
+            first.append(body.joint)
+    return first[0] if len(first) == 1 and kinds.get(first[0]) == "prismatic" else None

@@ -43,7 +43,7 @@ class ScoreCfg:
     num_envs: int = bounded(256, at_least=1, at_most=MAX_ENVS)
     """Environments, and so episodes."""
     seed: int = bounded(1, **SEED)
-    """Seed of the starts."""
+    """Seed of the starts and of all that is drawn later: commands, noise."""
     device: str | None = None
     """Device of simulation and policy; None: cuda:0, or cpu where there is none."""
     record: str | Path | None = None

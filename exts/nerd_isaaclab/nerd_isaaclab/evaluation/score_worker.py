@@ -55,7 +55,8 @@ def work(plain: dict[str, Any], report: Report) -> dict[str, Any]:
         env: Any = gymnasium.make(_name(order.task), cfg=cfg).unwrapped
         try:
             states: list[torch.Tensor] | None = None if order.record is None else []
-            result = play_episodes(env, load_policy(order.policy).to(env.device), scores, states, progress)
+            policy = load_policy(order.policy).to(env.device)
+            result = play_episodes(env, policy, scores, states, progress, order.seed)
             if order.record is not None and states is not None:
                 _write_states(env, states, Path(order.record))
         finally:

@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -40,7 +43,7 @@ class TransferCfg:
     episodes: int = bounded(512, at_least=1, at_most=MAX_ENVS)
     """Episodes in each mode."""
     seed: int = bounded(1, **SEED)
-    """Seed of the starts."""
+    """Seed of the starts and of all that is drawn later: commands, noise."""
     record: str | Path | None = None
     """Folder for the motion of the first episodes: ``physx.json`` and ``neural.json``."""
     overrides: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
@@ -48,6 +51,19 @@ class TransferCfg:
 
     def __post_init__(self):
         check_bounds(self, TransferError)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What a quantity is in the model less what it is in PhysX, episode by episode from the same starts."""
+
+    mean: float
+    """Mean over the episodes."""
+    standard_error: float | None
+    """Standard error of that mean; None for a single episode."""
+    in_standard_errors: float | None
+    """The mean in units of its standard error; None where that is zero or not known. Within two either way the modes
+    cannot be told apart by these episodes."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +80,21 @@ class TransferResult:
     """Mean return in the model less that in PhysX, as a share of the latter; None where the latter is zero."""
     modes: dict[str, ScoreResult]
     """Scores by mode: ``physx`` and ``neural``."""
+    differences: dict[str, Difference]
+    """The model less PhysX, by the names of :attr:`~nerd_isaaclab.policies.play.PlayResult.per_episode`."""
+
+    @property
+    def gap_is_telling(self) -> bool:
+        """Whether a share of the return says something: not where it is negative, or within its spread of zero."""
+        found = self.modes["physx"].scores["return"]
+        return self.reward_gap is not None and found.mean > found.std
 
 
 def transfer(cfg: TransferCfg, quiet: bool = False) -> TransferResult:
     """Scores a policy in PhysX and in a model: the same starts, the same seed, whole episodes, the mean action.
 
-    A reward that agrees is a weak proof; compare lengths, terminations and reward terms, too. Each mode runs in a
+    Both modes draw the same starts, commands and noise for each episode, so they are compared episode by episode. A
+    reward that agrees is a weak proof; compare lengths, terminations and reward terms, too. Each mode runs in a
     process with an engine of its own, so this may be called any number of times in one Python session.
 
     .. code-block:: python
@@ -77,7 +102,7 @@ def transfer(cfg: TransferCfg, quiet: bool = False) -> TransferResult:
         from nerd_isaaclab.evaluation.transfer import TransferCfg, transfer
 
         result = transfer(TransferCfg("NeRD-Cartpole", policy="policies/NeRD-Cartpole", checkpoint="cartpole"))
-        print(result.reward_gap, result.modes["neural"].scores["length"])
+        print(result.differences["return"], result.modes["neural"].scores["length"])
 
     Args:
         cfg: Which policy to compare in which model.
@@ -100,7 +125,31 @@ def transfer(cfg: TransferCfg, quiet: bool = False) -> TransferResult:
     modes = dict(reversed(neural_first.items()))
     physx, neural = (modes[mode].scores["return"].mean for mode in ("physx", "neural"))
     gap = (neural - physx) / abs(physx) if physx else None
-    return TransferResult(cfg.task, Path(cfg.checkpoint).name, cfg.episodes, gap, modes)
+    return TransferResult(cfg.task, Path(cfg.checkpoint).name, cfg.episodes, gap, modes, _differences(modes))
+
+
+def _differences(modes: dict[str, ScoreResult]) -> dict[str, Difference]:
+    """The difference of each quantity that both modes have."""
+    physx, neural = modes["physx"].per_episode, modes["neural"].per_episode
+    return {name: compare(neural[name], values) for name, values in physx.items() if name in neural}
+
+
+def compare(neural: Sequence[float], physx: Sequence[float]) -> Difference:
+    """The difference of a quantity in pairs of episodes.
+
+    Args:
+        neural: Its value in each episode in the model.
+        physx: Its value in the same episodes in PhysX.
+    """
+    pairs = [one - other for one, other in zip(neural, physx, strict=True)]
+    mean = statistics.fmean(pairs)
+    error = statistics.stdev(pairs) / math.sqrt(len(pairs)) if len(pairs) > 1 else None
+    return Difference(_short(mean), None if error is None else _short(error), _short(mean / error) if error else None)
+
+
+def _short(value: float) -> float:
+    """Six significant digits."""
+    return float(f"{value:.6g}")
 
 
 def _score(cfg: TransferCfg, mode: Mode, quiet: bool) -> ScoreResult:

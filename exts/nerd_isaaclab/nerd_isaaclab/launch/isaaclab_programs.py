@@ -26,6 +26,7 @@ def run_isaaclab_program(program: str, argv: list[str], run: str) -> int:
     Returns:
         Exit code.
     """
+    from ..compat import refusals
     from ..compat.no_cuda import complete_arguments, option
 
     asked_for_help = any(word in ("-h", "--help") for word in argv)
@@ -43,6 +44,7 @@ def run_isaaclab_program(program: str, argv: list[str], run: str) -> int:
 
     function: Callable[[list[str]], int] = getattr(entrypoints, run)
     # Isaac Lab's help reads the task from the arguments of the process, to list that task's presets.
+    refusals.note_program(["isaaclab", program])
     original, sys.argv = sys.argv, [f"nerd {program}", *argv]
     try:
         return function(argv)
@@ -51,23 +53,16 @@ def run_isaaclab_program(program: str, argv: list[str], run: str) -> int:
 
 
 def check_physics(task: str, argv: list[str]) -> None:
-    """Raise an error that lists the presets if ``physics=NAME`` names none of the task's.
+    """Raise an error in words if a task cannot run on the physics that ``physics=NAME`` asks for, or on any.
 
     Args:
         task: Id of a registered task.
         argv: Arguments among which ``physics=NAME`` may stand.
     """
-    chosen = [word.partition("=")[2] for word in argv if word.startswith("physics=")]
-    if not chosen:
-        return
-    import isaaclab_tasks  # noqa: F401
-    from isaaclab_tasks.utils.preset_cli import enumerate_task_presets
-    from isaaclab_tasks.utils.preset_target import PresetTarget
+    from ..compat.no_cuda import has_cuda
+    from ..compat.physics_presets import physics_problem
 
-    presets = (enumerate_task_presets(task.split(":")[-1]) or {}).get(PresetTarget.PHYSICS)
-    if not presets:
-        return  # Isaac Lab itself says why the task cannot be read
-    aliases = PresetTarget.all_legacy_aliases()
-    for name in chosen:
-        if aliases.get(name, name) not in presets:
-            raise ValueError(f"got physics={name}, expected one of the presets of {task}: {', '.join(presets)}")
+    if has_cuda() and not any(word.startswith("physics=") for word in argv):
+        return  # Kit may have to start before the task's configuration is imported
+    if problem := physics_problem(task, argv):
+        raise ValueError(problem)

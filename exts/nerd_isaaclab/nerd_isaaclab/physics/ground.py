@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-from nerd_core.contact.grounds import Ground, PlaneGround
+from nerd_core.contact.grounds import Ground, PlaneGround, UnionGround
 from nerd_core.contact.triangle_mesh import TriangleMeshGround
+
+from .static_shapes import plane_of, static_colliders, triangles_of
 
 if TYPE_CHECKING:
     from isaaclab.envs import ManagerBasedEnv
@@ -27,88 +30,89 @@ class GroundError(ValueError):
 
 
 def find_ground(env: ManagerBasedEnv) -> Ground:
-    """The static surface below the robots: what has a collision shape and belongs to no rigid body.
+    """The static surface that the robots may touch: what has a collision shape and belongs to no rigid body.
 
-    Planes are taken as they are. Meshes are taken as triangles. A scene with both is refused, as is one with static
-    shapes inside the environments (walls, tables): a model knows only one ground. Without any static shape the robot
-    touches nothing, and the ground is a plane out of its reach.
+    Planes are taken as they are, all other shapes as triangles, and all of them count at once. Shapes inside the
+    environments (tables, walls) are those of the first one, for each environment at the same place. What
+    ``cfg.nerd.ignored_shapes`` matches is left out. Without any shape the robot touches nothing, and the ground is a
+    plane out of its reach.
 
     Raises:
-        GroundError: The ground cannot be expressed.
+        GroundError: A shape cannot be expressed, with the option that leaves it out.
     """
-    planes, meshes = [], []
-    for prim, matrix in _static_colliders(env.sim.stage):
-        (planes if prim.GetTypeName() == "Plane" else meshes).append((prim, matrix))
+    inside = re.compile(re.escape(env.scene.env_ns) + r"/[^/]*?(\d+)(/|$)")
+    ignored = getattr(getattr(env.cfg, "nerd", None), "ignored_shapes", None)
+    shared, own = [], []
+    for prim, matrix in static_colliders(env.sim.stage):
+        path = str(prim.GetPath())
+        if ignored is not None and re.fullmatch(ignored, path):
+            continue
+        place = inside.match(path)
+        if place is None:
+            shared.append((prim, matrix))
+        elif int(place[1]) == 0:
+            own.append((prim, matrix))
     origins = env.scene.env_origins
-    if planes and not meshes:
-        normal, offset = zip(*(_plane(prim, matrix) for prim, matrix in planes), strict=True)
-        normals = torch.tensor(np.array(normal), dtype=torch.float32, device=env.device).expand(len(origins), -1, -1)
-        offsets = torch.tensor(np.array(offset), dtype=torch.float32, device=env.device) - (
-            origins[:, None] * normals
-        ).sum(-1)
-        if len(planes) == 1:
-            return PlaneGround(normals[:, 0].contiguous(), offsets[:, 0].contiguous())
-        return PlaneGround(normals.contiguous(), offsets.contiguous())
-    if meshes and not planes:
-        vertices, triangles = _merge(meshes)
-        return TriangleMeshGround(
-            torch.tensor(vertices, dtype=torch.float32, device=env.device),
-            torch.tensor(triangles, dtype=torch.long, device=env.device),
-            placement=origins,
-        )
-    if planes or meshes:
-        raise GroundError(
-            "got planes and meshes as static ground, expected one kind: neural mode cannot see contacts with both"
-        )
+    parts = [
+        *_planes([item for item in shared if _is_plane(item[0])], origins),
+        *_planes([item for item in own if _is_plane(item[0])], origins[:1].expand_as(origins)),
+        *_triangles([item for item in shared if not _is_plane(item[0])], origins),
+        *_triangles([item for item in own if not _is_plane(item[0])], origins[:1]),
+    ]
+    if parts:
+        return parts[0] if len(parts) == 1 else UnionGround(parts)
     up = torch.tensor([[0.0, 0.0, 1.0]], device=env.device).expand(len(origins), -1)
     return PlaneGround(up.contiguous(), torch.full((len(origins),), -NO_GROUND_BELOW, device=env.device))
 
 
-def _static_colliders(stage: Usd.Stage) -> list[tuple[Usd.Prim, np.ndarray]]:
-    """Static collision shapes with their matrices to the world (row vectors, as in USD)."""
-    from pxr import Usd, UsdGeom, UsdPhysics
-
-    cache = UsdGeom.XformCache()
-    found = []
-    walk = iter(Usd.PrimRange(stage.GetPseudoRoot(), Usd.TraverseInstanceProxies()))
-    for prim in walk:
-        if prim.HasAPI(UsdPhysics.RigidBodyAPI) or prim.HasAPI(UsdPhysics.ArticulationRootAPI):
-            walk.PruneChildren()
-            continue
-        is_shape = prim.HasAPI(UsdPhysics.CollisionAPI) and prim.IsA(UsdGeom.Gprim)
-        if is_shape and UsdPhysics.CollisionAPI(prim).GetCollisionEnabledAttr().Get() is not False:
-            found.append((prim, np.array(cache.GetLocalToWorldTransform(prim))))
-    return found
+def _is_plane(prim: Usd.Prim) -> bool:
+    return prim.GetTypeName() == "Plane"
 
 
-def _plane(prim: Usd.Prim, matrix: np.ndarray) -> tuple[np.ndarray, float]:
-    """Normal and offset of a USD plane in the world."""
-    from pxr import UsdGeom
+def _planes(planes: list[tuple[Usd.Prim, np.ndarray]], origins: torch.Tensor) -> list[Ground]:
+    """Planes as the environments see them; nothing where there are none.
 
-    axis = "XYZ".index(UsdGeom.Plane(prim).GetAxisAttr().Get())
-    normal = matrix[axis, :3] / np.linalg.norm(matrix[axis, :3])
-    return normal, float(normal @ matrix[3, :3])
+    Args:
+        planes: Prims with their matrices to the world.
+        origins: Where the environments stand in that world [m], shape (N, 3).
+    """
+    if not planes:
+        return []
+    normal, offset = zip(*(plane_of(prim, matrix) for prim, matrix in planes), strict=True)
+    normals = torch.tensor(np.array(normal), dtype=torch.float32, device=origins.device).expand(len(origins), -1, -1)
+    offsets = torch.tensor(np.array(offset), dtype=torch.float32, device=origins.device)
+    offsets = offsets - (origins[:, None] * normals).sum(-1)
+    if len(planes) == 1:
+        return [PlaneGround(normals[:, 0].contiguous(), offsets[:, 0].contiguous())]
+    return [PlaneGround(normals.contiguous(), offsets.contiguous())]
 
 
-def _merge(meshes: list[tuple[Usd.Prim, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """All meshes as one list of vertices in the world and one of triangles; polygons are fanned."""
-    from pxr import UsdGeom
+def _triangles(shapes: list[tuple[Usd.Prim, np.ndarray]], placement: torch.Tensor) -> list[Ground]:
+    """All shapes as one surface of triangles; nothing where there are none.
 
+    Args:
+        shapes: Prims with their matrices to the world.
+        placement: Where the environments stand in that world [m], shape (N, 3) or (1, 3).
+    """
     vertices, triangles, count = [], [], 0
-    for prim, matrix in meshes:
-        if not prim.IsA(UsdGeom.Mesh):
+    for prim, matrix in shapes:
+        found = triangles_of(prim, matrix)
+        if found is None or not len(found[1]):
+            path = prim.GetPath()
             raise GroundError(
-                f"the static shape '{prim.GetPath()}' is a {prim.GetTypeName()}, expected a plane or a mesh: "
-                "neural mode cannot see its contacts"
+                f"the static shape '{path}' is a {prim.GetTypeName() or 'prim without type'} that has no triangles, "
+                "expected a plane, a box, a sphere, a capsule, a cylinder, a cone or a mesh. To go on without it, so "
+                f"that the model does not see contacts with it, add env.nerd.ignored_shapes='{re.escape(str(path))}'"
             )
-        mesh = UsdGeom.Mesh(prim)
-        points = np.array(mesh.GetPointsAttr().Get(), dtype=np.float64)
-        vertices.append(points @ matrix[:3, :3] + matrix[3, :3])
-        indices = np.array(mesh.GetFaceVertexIndicesAttr().Get())
-        start = 0
-        for corners in mesh.GetFaceVertexCountsAttr().Get():
-            face = indices[start : start + corners] + count
-            triangles += [(face[0], face[i], face[i + 1]) for i in range(1, corners - 1)]
-            start += corners
-        count += len(points)
-    return np.concatenate(vertices), np.array(triangles)
+        vertices.append(found[0])
+        triangles.append(found[1] + count)
+        count += len(found[0])
+    if not shapes:
+        return []
+    return [
+        TriangleMeshGround(
+            torch.tensor(np.concatenate(vertices), dtype=torch.float32, device=placement.device),
+            torch.tensor(np.concatenate(triangles), dtype=torch.long, device=placement.device),
+            placement=placement,
+        )
+    ]

@@ -22,6 +22,7 @@ from nerd_core.robot.kinematics import ForwardKinematics
 from nerd_core.robot.parts import DriveKind
 from nerd_core.robot.spec import Body, ContactSlot, Control, ControlKind, Inertia, Joint, Mimic, RobotSpec, SpecError
 
+from .actuators import nominal_values, read_actuators
 from .authored_properties import body_damping, drive_kind, mimic_of
 from .collision_slots import slots_of_body
 
@@ -55,6 +56,9 @@ JOINT_DATA = {
     "velocity_limit": "joint_vel_limits",
 }
 """Fields of a joint in a specification, and where Isaac Lab has them."""
+
+SETTINGS = {"effort_limit": "joint_effort_limit", "velocity_limit": "joint_velocity_limit"}
+"""Fields that have another name in the configuration of an actuator."""
 
 LIMITS = ("effort_limit", "velocity_limit")
 """Those of them that may be infinite."""
@@ -160,17 +164,25 @@ def find_controls(env: ManagerBasedEnv, robot: Articulation) -> tuple[Control, .
     )
 
 
-def control_range(env: ManagerBasedEnv, robot: Articulation, spec: RobotSpec) -> tuple[torch.Tensor, torch.Tensor]:
-    """Smallest and largest value of each control that actions in [-1, 1] lead to, each of shape (C,).
+def control_range(
+    env: ManagerBasedEnv, robot: Articulation, spec: RobotSpec, reach: float = 1.0
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Smallest and largest value of each control that actions up to a size lead to, each of shape (C,).
 
-    Found by applying actions of minus one and one in the present state, so it is exact for terms that scale each action
-    by itself, and a first guess for others. Targets and action terms are put back as they were.
+    Found by applying the smallest and the largest action in the present state, so it is exact for terms that scale each
+    action by itself, and a first guess for others. Targets and action terms are put back as they were.
+
+    Args:
+        env: Environment whose simulation is playing.
+        robot: Articulation in its scene.
+        spec: Its specification.
+        reach: Largest action to either side.
     """
     from .robot_state import RobotState
 
     reader = RobotState(robot, spec, env.scene.env_origins)
     kept, found = reader.read_control(), []
-    for value in (-1.0, 1.0):
+    for value in (-reach, reach):
         action = torch.full((env.num_envs, env.action_manager.total_action_dim), value, device=env.device)
         env.action_manager.process_action(action)
         env.action_manager.apply_action()
@@ -182,12 +194,15 @@ def control_range(env: ManagerBasedEnv, robot: Articulation, spec: RobotSpec) ->
 
 
 def _joints(robot: Articulation, axes: dict[str, tuple], joint_prims: dict[str, _JointPrim]) -> tuple[Joint, ...]:
-    """Degrees of freedom with the limits, drives and friction that the engine holds in the first environment."""
+    """Degrees of freedom with the limits, drives and friction that the engine holds."""
     data = robot.data
     limits = data.joint_pos_limits.torch[0].tolist()
     columns = {  # not every engine knows every one of them
-        field: getattr(data, name).torch[0].tolist() for field, name in JOINT_DATA.items() if hasattr(data, name)
+        field: nominal_values(robot, SETTINGS.get(field, field), getattr(data, name).torch)
+        for field, name in JOINT_DATA.items()
+        if hasattr(data, name)
     }
+    actuators = read_actuators(robot)
     joints = []
     for i, joint in enumerate(robot.joint_names):
         values = {field: (_bound if field in LIMITS else _round)(column[i]) for field, column in columns.items()}
@@ -200,6 +215,7 @@ def _joints(robot: Articulation, axes: dict[str, tuple], joint_prims: dict[str, 
                 upper=_bound(limits[i][1]),
                 drive=joint_prims[joint].drive,
                 mimic=joint_prims[joint].mimic,
+                actuator=actuators[joint],
                 **values,
             )
         )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from .first_episodes import FirstEpisodes
 from .policy import Policy
 
 if TYPE_CHECKING:
@@ -62,6 +63,10 @@ class PlayResult:
     """The part that each reward term has in the return."""
     commands: dict[str, Spread]
     """What command terms measure of the motion that followed their commands; empty for tasks without commands."""
+    logs: dict[str, float]
+    """Means of what else the task logs when an episode ends (curricula, metrics of its own)."""
+    per_episode: dict[str, tuple[float, ...]]
+    """Every quantity above, in each episode: scores by name, ``reward of <term>``, ``command <term>/<metric>``."""
 
 
 def play_episodes(
@@ -70,6 +75,7 @@ def play_episodes(
     scores: tuple[Score, ...],
     states: list[torch.Tensor] | None = None,
     progress: Progress | None = None,
+    seed: int | None = None,
 ) -> PlayResult:
     """Plays one episode in each environment.
 
@@ -80,8 +86,11 @@ def play_episodes(
         states: List that gets the state of the first environments before each step, shape (:data:`RECORDED`, S);
             not finite where the episode has ended. None records nothing.
         progress: Called every :data:`PROGRESS_STEPS` steps.
+        seed: Seed of all that is drawn, see :mod:`~nerd_isaaclab.policies.first_episodes`; None for Isaac Lab's way.
     """
-    obs, _ = env.reset()
+    obs, _ = env.reset(seed=seed)
+    if not isinstance(obs.get("policy"), torch.Tensor):
+        raise ValueError(f"got the observation groups {', '.join(obs)}, expected a group 'policy' in one piece")
     given, taken = obs["policy"].shape[-1], env.action_manager.total_action_dim
     if (given, taken) != (policy.obs_dim, policy.action_dim):
         raise ValueError(
@@ -97,9 +106,8 @@ def play_episodes(
     held = {score.name: torch.zeros(count, device=device) for score in scores}  # steps in a row, up to now
     ends = {term: 0.0 for term in env.termination_manager.active_terms}
     terms = {term: torch.zeros(count, device=device) for term in env.reward_manager.active_terms}
-    followed: dict[str, torch.Tensor] = {}
     reader = None if states is None else _state_reader(env)
-    with torch.inference_mode():
+    with torch.inference_mode(), FirstEpisodes(env, playing, seed) as watched:
         for step in range(env.max_episode_length):
             for score in scores:
                 value = score.measure(env)
@@ -110,9 +118,7 @@ def play_episodes(
                     held[score.name] = torch.where(playing, unbroken, held[score.name])
             if states is not None and reader is not None:
                 states.append(torch.where(playing[:, None], reader.read(), torch.nan)[:RECORDED].cpu())
-            # Their sums start anew inside the step that ends an episode, so they are read before each step.
-            for name, value in _command_metrics(env).items():
-                followed[name] = torch.where(playing, value, followed.get(name, 0.0))
+            watched.before_step(step)
             obs, reward, terminated, truncated, _ = env.step(policy(obs["policy"]))
             length += playing
             total += torch.where(playing, reward / env.step_dt, 0.0)
@@ -120,6 +126,7 @@ def play_episodes(
                 # Isaac Lab shows the terms of a step for one environment at a time only; this is the table behind that.
                 values += torch.where(playing, env.reward_manager._step_reward[:, column], 0.0)
             ended = playing & (terminated | truncated)
+            watched.after_step(ended)
             fired = {term: env.termination_manager.get_term(term) & ended for term in ends}
             together = sum(each.float() for each in fired.values())  # how many terms ended an episode
             for term, each in fired.items():
@@ -142,7 +149,16 @@ def play_episodes(
         ends={term: number / count for term, number in ends.items()},
         scores={name: Measured(*_mean_and_std(values), units[name]) for name, values in episodes.items()},
         terms={name: Spread(*_mean_and_std(values)) for name, values in terms.items()},
-        commands={name: Spread(*_mean_and_std(values)) for name, values in followed.items()},
+        commands={name: Spread(*_mean_and_std(values)) for name, values in watched.commands.items()},
+        logs={name: round(value, 4) for name, value in watched.logs.items()},
+        per_episode={
+            name: tuple(float(f"{value:.7g}") for value in values.tolist())
+            for name, values in (
+                *episodes.items(),
+                *((f"reward of {name}", values) for name, values in terms.items()),
+                *((f"command {name}", values) for name, values in watched.commands.items()),
+            )
+        },
     )
 
 
@@ -150,16 +166,6 @@ def _state_reader(env: Any) -> Any:
     from ..physics.robot_state import RobotState  # needs Isaac Lab
 
     return RobotState(env.robot, env.robot_spec, env.scene.env_origins)
-
-
-def _command_metrics(env: Any) -> dict[str, torch.Tensor]:
-    """What the command terms measure of the episode so far, by ``term/metric``, shapes (N,)."""
-    manager = env.command_manager
-    return {
-        f"{name}/{metric}": value.clone()
-        for name in manager.active_terms
-        for metric, value in manager.get_term(name).metrics.items()
-    }
 
 
 def _mean_and_std(values: torch.Tensor) -> tuple[float, float]:

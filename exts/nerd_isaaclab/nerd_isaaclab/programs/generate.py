@@ -54,7 +54,7 @@ class Generate:
     ranges: tuple[str, ...] = ()
     """Changes of the wide ranges, for instance joint_vel=3 root_height=0.5,1.0. Each robot of this package has ranges
     of its own; names: root_height, root_tilt, root_lin_vel, root_ang_vel, joint_pos_share, slide, joint_vel,
-    slide_vel, at_stops."""
+    slide_vel, at_stops, task_poses."""
     workers: int = bounded(1, at_least=1, at_most=MAX_WORKERS)
     """Processes, each with an engine and a shard of its own. Use the same number to continue."""
     device: str = "auto"
@@ -138,7 +138,8 @@ def _show(result: CollectResult, out: Path) -> None:
 
 def _agreement_table(agreement: dict[str, BodyAgreement]) -> Table:
     table = Table(title="contacts of the solver against geometry, within 5 mm")
-    for column in ("body", "by solver", "explained", "mean gap error", "slots touching", "confirmed"):
+    columns = ("body", "by solver", "explained", "mean gap error", "slots touching", "confirmed")
+    for column in (*columns, "steps over 1 N", "flipped", "nothing near"):
         table.add_column(column, justify="left" if column == "body" else "right", overflow="fold")
     for name, body in agreement.items():
         table.add_row(
@@ -148,6 +149,9 @@ def _agreement_table(agreement: dict[str, BodyAgreement]) -> Table:
             f"{1e3 * body.gap_error / body.explained:.3f} mm" if body.explained else "-",
             f"{body.touching:,}",
             _percent(body.confirmed, body.touching),
+            f"{body.forced:,}",
+            f"{body.flipped:,}",
+            f"{body.unseen:,}",
         )
     return table
 

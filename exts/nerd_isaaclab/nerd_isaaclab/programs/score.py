@@ -8,9 +8,10 @@
     nerd rl score --task NeRD-Ant-Run --policy policies/NeRD-Ant-Run --checkpoint ant
 
 Each environment plays one episode from its start, with the mean action of the policy; a second one that begins while
-others still play the first does not count. Returns and the terms of the reward are measured, and what stands in the
-task's score_entry_point. Words such as physics=NAME and env.<field>=<value> are Isaac Lab's overrides of the
-configuration.
+others still play the first does not count. Of any manager-based task return, length, the terms of the reward,
+terminations, what its commands measure and what it logs itself are given; what stands in a task's score_entry_point is
+added. --out holds each episode's numbers, too. Words such as physics=NAME and env.<field>=<value> are Isaac Lab's
+overrides of the configuration.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import Annotated
 import tyro
 
 from nerd_core.cli.options import read_options
+from nerd_core.files.atomic import write_json
 from nerd_core.files.outputs import require_file
 from nerd_core.files.serialization import to_plain
 
@@ -54,9 +56,10 @@ def main(argv: list[str]) -> int:
     require_file(args.out, "--out")
     require_file(args.cfg.record, "--record")
     result = score(args.cfg)
-    text = json.dumps({**to_plain(result), "command": "nerd rl score " + shlex.join(argv)}, indent=2) + "\n"
+    plain = {**to_plain(result), "command": "nerd rl score " + shlex.join(argv)}
+    episodes = plain.pop("per_episode")  # a number for each episode: for the file, not for the screen
     if args.out is not None:
         args.out.parent.mkdir(parents=True, exist_ok=True)
-        args.out.write_text(text, encoding="utf-8")
-    print(text, end="")
+        write_json(args.out, {**plain, "per_episode": episodes})
+    print(json.dumps(plain, indent=2))
     return 0

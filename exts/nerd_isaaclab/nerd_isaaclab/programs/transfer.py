@@ -6,12 +6,15 @@
     nerd transfer --task NeRD-Cartpole --policy policies/NeRD-Cartpole --checkpoint cartpole
     nerd transfer --task NeRD-Ant-Run --policy logs/rsl_rl/nerd_ant_run/<run> --checkpoint runs/ant/best --episodes 2048
 
-The same starts, the same seed, whole episodes, the mean action. A reward that agrees is a weak proof: the table shows
-lengths, terminations and every reward term beside it, and 'nerd evaluate' the open-loop errors.
+The same starts, commands and noise, whole episodes, the mean action; for any manager-based task. The table shows mean
+and standard deviation over the episodes in each mode, and the mean difference of an episode in the model from the same
+one in PhysX with its standard error. A reward that agrees is a weak proof: lengths, terminations, every reward term and
+what the commands measure stand beside it, and 'nerd evaluate' has the open-loop errors.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -25,7 +28,8 @@ from nerd_core.files.atomic import write_json
 from nerd_core.files.outputs import require_file, require_folder
 from nerd_core.files.serialization import to_plain
 
-from ..evaluation.transfer import TransferCfg, TransferResult, transfer
+from ..evaluation.transfer import Difference, TransferCfg, TransferResult, transfer
+from ..policies.play import Spread
 
 
 @dataclass
@@ -58,15 +62,40 @@ def main(argv: list[str]) -> int:
 def _show(result: TransferResult) -> None:
     physx, neural = result.modes["physx"], result.modes["neural"]
     table = Table(title=f"{result.task}, {result.episodes} episodes in each mode")
-    for name in ("", "physx", "neural"):
+    for name in ("", "physx", "neural", "difference"):
         table.add_column(name, justify="right" if name else "left")
-    rows = [(name.replace("_", " "), value, neural.scores[name]) for name, value in physx.scores.items()]
-    rows += [(f"reward of {name}", value, neural.terms[name]) for name, value in physx.terms.items()]
-    rows += [(f"command {name}", value, neural.commands[name]) for name, value in physx.commands.items()]
-    for title, *pair in rows:
-        table.add_row(title, *(f"{value.mean:.4g} +- {value.std:.3g}" for value in pair))
+    both = (
+        {**mode.scores, **_named("reward of", mode.terms), **_named("command", mode.commands)}
+        for mode in (physx, neural)
+    )
+    ours, theirs = both
+    for name, value in ours.items():
+        cells = (f"{each.mean:.4g} +- {each.std:.3g}" for each in (value, theirs[name]))
+        table.add_row(
+            name.replace("_", " ") if name in physx.scores else name, *cells, _words(result.differences.get(name))
+        )
+    for name, value in physx.logs.items():
+        table.add_row(f"log {name}", f"{value:.4g}", f"{neural.logs[name]:.4g}" if name in neural.logs else "-", "")
     for name in physx.ends:
-        table.add_row(f"ended by {name}", *(f"{100 * mode.ends[name]:.1f} %" for mode in (physx, neural)))
+        table.add_row(f"ended by {name}", *(f"{100 * mode.ends[name]:.1f} %" for mode in (physx, neural)), "")
     console().print(table)
-    if result.reward_gap is not None:
-        print(f"reward gap, neural against physx: {100 * result.reward_gap:+.3f} %")
+    print(_gap(result))
+
+
+def _named(prefix: str, values: Mapping[str, Spread]) -> dict[str, Spread]:
+    return {f"{prefix} {name}": value for name, value in values.items()}
+
+
+def _words(found: Difference | None) -> str:
+    """A difference with its standard error."""
+    if found is None or found.standard_error is None:
+        return "-" if found is None else f"{found.mean:+.3g}"
+    return f"{found.mean:+.3g} +- {found.standard_error:.2g}"
+
+
+def _gap(result: TransferResult) -> str:
+    """The gap of the return: as a share where that says something, and always as a difference."""
+    found = result.differences["return"]
+    share = f"{100 * result.reward_gap:+.3f} %, " if result.gap_is_telling and result.reward_gap is not None else ""
+    units = "" if found.in_standard_errors is None else f", {found.in_standard_errors:+.1f} standard errors"
+    return f"reward gap, neural against physx: {share}{_words(found)} of the return{units}"

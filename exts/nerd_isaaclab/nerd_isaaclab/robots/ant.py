@@ -137,6 +137,7 @@ ROBOT = RobotRecord(
     asset=ASSET,
     articulation=articulation,
     default_task="NeRD-Ant-Run",
+    first_states={"task_poses": 0.0},  # as published: the wide ranges alone
     published=PublishedFigures(
         "NeRD, arXiv 2508.15755",
         # figure 3

@@ -103,7 +103,7 @@ ROBOT = RobotRecord(
     articulation=articulation,
     default_task="NeRD-Cartpole",
     # published: x 3.5 m, any angle, both velocities 10
-    first_states={"slide": 3.5, "joint_vel": 10.0, "slide_vel": 10.0},
+    first_states={"task_poses": 0.0, "slide": 3.5, "joint_vel": 10.0, "slide_vel": 10.0},
     published=PublishedFigures(
         "NeRD, arXiv 2508.15755",
         passive_errors={  # figure 3

@@ -85,5 +85,5 @@ ROBOT = RobotRecord(
     default_task="NeRD-Double-Pendulum",
     # published: any angles, 2 pi rad/s at the first hinge and 4 pi rad/s at the second; at that speed the tip moves
     # 0.3 m in a physics step and sinks deep into a plane before the solver notices
-    first_states={"joint_vel": math.pi},
+    first_states={"task_poses": 0.0, "joint_vel": math.pi},
 )

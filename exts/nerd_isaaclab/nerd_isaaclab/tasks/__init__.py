@@ -22,8 +22,9 @@ import pkgutil
 import sys
 
 from ..assets.root import install_fallback
-from ..compat import engine_threads, interrupts, no_cuda, pinned_memory
+from ..compat import engine_threads, interrupts, no_cuda, pinned_memory, refusals
 
+refusals.note_program(sys.argv)
 pinned_memory.install()
 engine_threads.install()
 interrupts.install()

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from .derived import origin_of, resolve
@@ -19,7 +20,18 @@ def __getattr__(name: str) -> Any:
     def make() -> Any:
         cfg = origin() if callable(origin) else origin
         if hasattr(cfg, "experiment_name"):
-            cfg.experiment_name = f"nerd_{cfg.experiment_name}"
+            cfg.experiment_name = _with_prefix(cfg.experiment_name)
         return cfg
 
     return make
+
+
+def _with_prefix(name: Any) -> Any:
+    """The name of a log folder with ``nerd_`` before it; of a preset each of its choices."""
+    if isinstance(name, str):
+        return f"nerd_{name}"
+    name = copy.deepcopy(name)
+    for choice, value in vars(name).items():
+        if isinstance(value, str):
+            setattr(name, choice, f"nerd_{value}")
+    return name

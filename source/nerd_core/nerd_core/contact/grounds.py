@@ -5,13 +5,14 @@
 
 A ground answers one question for a batch of points: how far is the surface, which way does it face, and where is its
 nearest point. Each environment may have a ground of its own. Surfaces of triangles are in
-:mod:`nerd_core.contact.triangle_mesh`.
+:mod:`nerd_core.contact.triangle_mesh`; several grounds together are one, too.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -108,3 +109,34 @@ class PlaneGround(Ground):
             )
             normal = normal.squeeze(-2)
         return GroundHit(distance, normal, points - distance.unsqueeze(-1) * normal)
+
+
+class UnionGround(Ground):
+    """Several grounds at once, for instance a plane and the tables on it: a union of solids is as near as its nearest
+    part. Below the surface of one part the others count as well, so grounds should not lie deep inside each other.
+    """
+
+    def __init__(self, parts: Sequence[Ground]):
+        """Sets the parts.
+
+        Args:
+            parts: The grounds, at least one.
+        """
+        super().__init__()
+        if not parts:
+            raise ValueError("union of grounds: got no ground, expected at least one")
+        self.parts = nn.ModuleList(parts)
+
+    def query(self, points: Tensor, env_ids: Tensor | None = None, reach: float | Tensor = float("inf")) -> GroundHit:
+        """See :meth:`Ground.query`."""
+        first, *others = cast(Iterable[Ground], self.parts)
+        found = first.query(points, env_ids, reach)
+        for part in others:
+            other = part.query(points, env_ids, reach)
+            nearer = other.distance < found.distance
+            found = GroundHit(
+                torch.where(nearer, other.distance, found.distance),
+                torch.where(nearer.unsqueeze(-1), other.normal, found.normal),
+                torch.where(nearer.unsqueeze(-1), other.closest, found.closest),
+            )
+        return found

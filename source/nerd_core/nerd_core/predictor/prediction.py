@@ -20,7 +20,10 @@ class Prediction:
     log_var: Tensor | None = None
     """Logarithm of the variance of :attr:`change`, shape (..., D); of an ensemble that of the mixture."""
     force: Tensor | None = None
-    """Contact force on each body, environment axes [N], shape (..., bodies, 3)."""
+    """Contact force on each body, environment axes [N], shape (..., bodies, 3); zero where nothing is near."""
+    near: Tensor | None = None
+    """Whether a slot of each body is so near to the ground that a force may act, bool, shape (..., bodies); None with
+    no forces, or where no contacts are seen."""
     drive_scale: Tensor | None = None
     """Size of what drives the robot, shape (..., 1), behind a prior whose rest is proportional to it (see
     :mod:`nerd_core.network.drive_scale`): a loss should ask for errors that are small beside it. None otherwise."""
@@ -47,6 +50,9 @@ class Encoded(NamedTuple):
     """Whether the network may add anything, bool, shape (..., 1); None for always."""
     drive_scale: Tensor | None = None
     """What the network's output is multiplied by, shape (..., 1); None for one."""
+    near: Tensor | None = None
+    """Whether a slot of each body is near enough to the ground for a force, bool, shape (..., bodies); None for no
+    forces, or where no contacts are seen."""
     view: Tensor | None = None
     """Which of its equivalent views the robot is seen in, shape (...); None for its own."""
 

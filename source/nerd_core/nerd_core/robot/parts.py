@@ -54,6 +54,29 @@ class Mimic:
 
 
 @dataclass(frozen=True)
+class Parameter:
+    """A number with the name that it has where it is set, SI."""
+
+    name: str
+    """Its name."""
+    value: float
+    """The number."""
+
+
+@dataclass(frozen=True)
+class Actuator:
+    """The law that turns targets into the effort on a joint."""
+
+    kind: str
+    """Name of the law; ``none`` for a joint that nothing drives."""
+    parameters: tuple[Parameter, ...] = ()
+    """Its numbers for this joint: gains, limits, delays [physics steps]. Those of the engine's own drive stand in the
+    joint instead."""
+    detail: str = ""
+    """SHA-256 of what else sets it, a table or a network."""
+
+
+@dataclass(frozen=True)
 class Joint:
     """One degree of freedom."""
 
@@ -81,7 +104,8 @@ class Joint:
     """Largest effort of the drive [N m or N]. Efforts that are applied are not limited by it."""
     drive: DriveKind = "force"
     """Whether stiffness and damping make efforts, or accelerations: those of a joint alone, without what hangs from it.
-    This and what follows is not part of the content hash: it does not change what a tensor means."""
+    This and what follows, where it does not say otherwise, is not part of the content hash: it does not change what a
+    tensor means."""
     target: float = 0.0
     """Position to which the drive leads the joint where no control says one [rad or m]."""
     dynamic_friction: float = 0.0
@@ -89,7 +113,9 @@ class Joint:
     viscous_friction: float = 0.0
     """More of it by the joint's speed [N m s/rad or N s/m]."""
     velocity_limit: float = math.inf
-    """Largest speed of the joint [rad/s or m/s]."""
+    """Largest speed of the joint [rad/s or m/s]. Part of the content hash where :attr:`actuator` is."""
+    actuator: Actuator | None = None
+    """The law that drives the joint, part of the content hash; None in specifications that do not say it."""
     mimic: Mimic | None = None
     """Which joint it follows; None for one that moves by itself."""
 

@@ -24,6 +24,7 @@ from ..files.safe_files import MAX_JSON_BYTES, UnsafeFile, parse_json, read_byte
 from ..files.serialization import StructureError, from_plain, to_plain
 from .parts import (
     IDENTITY_QUAT,
+    Actuator,
     Body,
     ContactSlot,
     Control,
@@ -33,6 +34,7 @@ from .parts import (
     Inertia,
     Joint,
     Mimic,
+    Parameter,
     Quaternion,
     SlotShape,
     SpecError,
@@ -54,7 +56,7 @@ NOT_OF_THE_MEANING = {
         "max_linear_velocity",
         "max_angular_velocity",
     ),
-    "joints": ("drive", "target", "dynamic_friction", "viscous_friction", "velocity_limit", "mimic"),
+    "joints": ("drive", "target", "dynamic_friction", "viscous_friction", "mimic"),
 }
 """Fields that say how a robot moves, and not what a number means: specifications that differ in them go together, and
 those from before there were such fields still do."""
@@ -163,6 +165,9 @@ class RobotSpec:
             for each in plain[name]:
                 for field_name in left_out:
                     each.pop(field_name)
+        for joint in plain["joints"]:
+            if joint["actuator"] is None:  # what nobody said has no meaning: specifications of before keep their hash
+                del joint["actuator"], joint["velocity_limit"]
         return plain
 
     @functools.cached_property
@@ -216,6 +221,7 @@ class RobotSpec:
 __all__ = [
     "AXES",
     "IDENTITY_QUAT",
+    "Actuator",
     "Body",
     "ContactSlot",
     "Control",
@@ -225,6 +231,7 @@ __all__ = [
     "Inertia",
     "Joint",
     "Mimic",
+    "Parameter",
     "Quaternion",
     "RobotSpec",
     "SlotShape",

@@ -104,7 +104,8 @@ def one_step_loss(
         L = sum_r w_r 1/D sum_d log(mean_{i in r} (c_i e[i, d])^2),    w_r = n_r^regime_power / sum_r n_r^regime_power
 
     With a variance head it is the negative log likelihood of a Gaussian, ``mean (e^2 exp(-s) + s) / 2`` with ``s`` the
-    predicted logarithm of the variance. With a force head ``log mean ((f - f_true) / force_scale)^2`` is added.
+    predicted logarithm of the variance. With a force head ``log mean ((f - f_true) / force_scale)^2`` is added, over
+    the bodies that are near the ground.
 
     Args:
         predictor: The model. Of an ensemble, every member is judged by itself.
@@ -140,8 +141,11 @@ def one_step_loss(
     if prediction.force is not None:
         if batch.body_force is None:
             raise ValueError("a predictor with a force head needs recorded contact forces, got data without them")
-        square = ((prediction.force - batch.body_force) / predictor.force_scale).square().flatten(-2)
-        loss = loss + mean_log(square.mean((-3, -2, -1)))
+        square = ((prediction.force - batch.body_force) / predictor.force_scale).square()
+        if prediction.near is not None:  # elsewhere the predictor says zero, whatever its weights are
+            share = mean_over_processes(prediction.near.float().mean())
+            square = square * prediction.near.unsqueeze(-1) / share.clamp(min=1.0e-6)
+        loss = loss + mean_log(square.flatten(-2).mean((-3, -2, -1)))
     return loss
 
 

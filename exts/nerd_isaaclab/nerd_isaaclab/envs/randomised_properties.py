@@ -1,0 +1,101 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Finds the events of a task that make its robots differ from each other, and holds them still.
+
+A model knows one robot. Where masses, friction or gains differ from environment to environment the same state and
+control lead to different motion, which a model can neither learn nor follow. Isaac Lab's events of that kind are named
+``randomize_*``; ``apply_external_force_torque`` pushes without being seen. Resets and changes of the velocity (pushes
+at intervals) are none of them: they only choose the state.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+UNSEEN = ("randomize_", "apply_external_force")
+"""Beginnings of the names of such events."""
+
+HARMLESS = ("randomize_visual",)
+"""... and of those among them that change no motion."""
+
+
+@dataclass(frozen=True)
+class RandomisedProperty:
+    """An event that gives robots different properties."""
+
+    path: str
+    """Its path in the configuration, for instance ``events.add_base_mass``."""
+    function: str
+    """Name of its function."""
+    mode: str
+    """When it acts: ``startup``, ``reset``, ``interval``."""
+
+    def __str__(self) -> str:
+        return f"{self.path} ({self.function}, at {self.mode})"
+
+
+def find_randomised_properties(events: Any) -> list[RandomisedProperty]:
+    """The events that give robots different properties, in order.
+
+    Args:
+        events: The part ``events`` of a task's configuration, a configclass or a dictionary.
+    """
+    return [
+        RandomisedProperty(f"events.{name}", _function(term), str(getattr(term, "mode", "")))
+        for name, term in _terms(events)
+        if _held(term.params, term) != term.params
+    ]
+
+
+def hold_still(events: Any) -> list[RandomisedProperty]:
+    """Lets all robots have the middle of every range, and returns the events that were changed.
+
+    Args:
+        events: The part ``events`` of a task's configuration; changed in place.
+    """
+    found = find_randomised_properties(events)
+    for _, term in _terms(events):
+        term.params = _held(term.params, term)
+    return found
+
+
+def _terms(events: Any) -> Iterator[tuple[str, Any]]:
+    """Events that change what robots are, by name."""
+    for name, term in (events if isinstance(events, dict) else vars(events or object)).items():
+        function = _function(term)
+        if function.startswith(UNSEEN) and not function.startswith(HARMLESS) and isinstance(term.params, dict):
+            yield name, term
+
+
+def _function(term: Any) -> str:
+    """Name of an event's function; empty for what is no event."""
+    function = getattr(term, "func", None)
+    name = function if isinstance(function, str) else getattr(function, "__name__", "")
+    return name.rpartition(":")[2].rpartition(".")[2]
+
+
+def _held(value: Any, term: Any) -> Any:
+    """A parameter of an event with each range narrowed to its middle."""
+    if isinstance(value, dict):
+        return {name: _held(each, term) for name, each in value.items()}
+    if not _is_range(value):
+        return value
+    low, high = value
+    distribution = term.params.get("distribution", "uniform")
+    if distribution == "gaussian":  # mean and standard deviation
+        return value if high == 0.0 else (low, 0.0)
+    middle = math.sqrt(low * high) if distribution == "log_uniform" else 0.5 * (low + high)
+    return value if low == high else (middle, middle)
+
+
+def _is_range(value: Any) -> bool:
+    """Whether a parameter is a pair of numbers."""
+    return (
+        isinstance(value, (tuple, list))
+        and len(value) == 2
+        and all(isinstance(each, (int, float)) and not isinstance(each, bool) for each in value)
+    )

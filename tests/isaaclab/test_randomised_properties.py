@@ -1,0 +1,72 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""What events randomise is found by name, and held at the middle of its range; no engine."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from nerd_isaaclab.envs.randomised_properties import find_randomised_properties, hold_still
+
+pytestmark = pytest.mark.unit
+
+
+def _events():
+    """Events as in Isaac Lab's velocity tasks."""
+    from isaaclab.envs import mdp
+    from isaaclab.managers import EventTermCfg
+
+    import nerd_isaaclab.tasks  # noqa: F401
+
+    def term(func, mode, **params):
+        return EventTermCfg(func=func, mode=mode, params=params)
+
+    return SimpleNamespace(
+        material=term(mdp.randomize_rigid_body_material, "startup", static_friction_range=(0.8, 0.8), num_buckets=64),
+        mass=term(
+            mdp.randomize_rigid_body_mass,
+            "startup",
+            mass_distribution_params=(0.8, 1.25),
+            operation="scale",
+            distribution="log_uniform",
+        ),
+        com=term(mdp.randomize_rigid_body_com, "startup", com_range={"x": (-0.05, 0.05), "z": (0.0, 0.02)}),
+        gains=term(
+            mdp.randomize_actuator_gains, "reset", stiffness_distribution_params=(1.0, 0.1), distribution="gaussian"
+        ),
+        wrench=term(mdp.apply_external_force_torque, "reset", force_range=(0.0, 0.0), torque_range=(-1.0, 1.0)),
+        reset=term(mdp.reset_joints_by_scale, "reset", position_range=(0.5, 1.5), velocity_range=(0.0, 0.0)),
+        push=term(mdp.push_by_setting_velocity, "interval", velocity_range={"x": (-0.5, 0.5)}),
+        nothing=None,
+    )
+
+
+def test_what_differs_between_robots_is_found():
+    """Masses, centres, gains and wrenches are named with their function and when they act; a friction that is the same
+    for all, resets and pushes are not.
+    """
+    assert [str(each) for each in find_randomised_properties(_events())] == [
+        "events.mass (randomize_rigid_body_mass, at startup)",
+        "events.com (randomize_rigid_body_com, at startup)",
+        "events.gains (randomize_actuator_gains, at reset)",
+        "events.wrench (apply_external_force_torque, at reset)",
+    ]
+    assert find_randomised_properties(vars(_events())) == find_randomised_properties(_events())
+    assert find_randomised_properties(None) == []
+
+
+def test_held_still_every_robot_has_the_middle():
+    """Ranges become their middle, geometric for logarithmic ones, the mean for Gaussian ones; what a task sets for all
+    stays set, and resets are left alone.
+    """
+    events = _events()
+    assert [each.path for each in hold_still(events)] == ["events.mass", "events.com", "events.gains", "events.wrench"]
+    assert not find_randomised_properties(events)
+    assert events.mass.params["mass_distribution_params"] == pytest.approx((1.0, 1.0))
+    assert events.com.params["com_range"] == {"x": (0.0, 0.0), "z": (0.01, 0.01)}
+    assert events.gains.params["stiffness_distribution_params"] == (1.0, 0.0)
+    assert events.material.params == {"static_friction_range": (0.8, 0.8), "num_buckets": 64}
+    assert events.reset.params["position_range"] == (0.5, 1.5)
