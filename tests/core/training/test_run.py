@@ -158,7 +158,9 @@ def test_time_ends_a_run():
 
 
 def test_the_best_weights_are_kept_and_patience_ends_a_run():
-    """When the validation gets worse the run stops early, and the predictor has the weights of the best validation."""
+    """When the validation gets worse the run stops early, and the predictor has the weights of the best validation: that
+    which lost the fewest roll-outs, and of these the one with the smallest error.
+    """
     data, valid = make_data(20, 12, seed=0), make_data(6, 12, seed=1, passive=True)
     cfg = TrainCfg(
         updates=400,
@@ -171,9 +173,9 @@ def test_the_best_weights_are_kept_and_patience_ends_a_run():
     predictor = fresh()
     result = train(predictor, data, valid, cfg, quiet=True)
     assert result.updates < 400
-    scores = [row["score"] for row in result.history]
-    assert result.best == min(scores) < scores[-1]
-    assert open_loop(predictor, valid, 10).score() == pytest.approx(result.best, rel=1e-4)
+    rows = [(row["lost"], row["score"]) for row in result.history]
+    assert (result.lost, result.best) == min(rows) < rows[-1]
+    assert open_loop(predictor, valid, 12).held_score() == pytest.approx(result.best, rel=1e-4)
 
 
 def test_ensembles_and_bfloat16_train():

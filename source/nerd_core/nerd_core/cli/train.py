@@ -5,6 +5,7 @@
 
 .. code-block:: bash
 
+    nerd train data/cartpole --out runs/cartpole                      # five minutes, with a preset found by trial
     nerd train data/cartpole --preset residual --minutes 5 --out runs/cartpole
     nerd train data/ant --preset small --minutes 60 --batch-size 512 --rollout.weight 0.5 --out runs/ant
     nerd train data/ant --out runs/ant --resume                       # go on after an interruption
@@ -24,38 +25,46 @@ import argparse
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import torch
 import tyro
-from rich.console import Console
-from rich.table import Table
 
 from .. import checkpoint
 from ..checkpoint_limits import require_buildable
 from ..data.dataset import TrajectoryDataset
 from ..data.sampler import WindowSampler
+from ..files.atomic import write_json
 from ..files.kinds import OfKind
-from ..files.serialization import from_plain
+from ..files.safe_files import parse_json, read_bytes
+from ..files.serialization import from_plain, to_plain
 from ..network.config import NetworkCfg
 from ..predictor.config import PredictorCfg
 from ..predictor.free_motion import FreeMotion, FreeMotionCfg
 from ..predictor.mechanics_prior import MechanicsPriorCfg
 from ..predictor.predictor import Predictor
 from ..predictor.prior import PriorCfg
-from ..training.config import TrainCfg, TrainingError
+from ..training.auto_preset import WITHOUT_TRIALS, Choice, choose_preset
+from ..training.config import TrainCfg, TrainingDiverged, TrainingError
 from ..training.losses import ground_of
 from ..training.migration import RENAMED, RENAMED_VALUES, migrate_settings
 from ..training.presets import DEFAULT_MINUTES, PRESETS, PresetName
-from ..training.run import TrainResult, train
+from ..training.run import train
 from ..training.saving import BEST, LAST
 from . import help_text
+from .train_report import announce, causes, report
 
 LOGS = "logs"
 """Folder of the logs in the folder of a run."""
+
+TRIALS = "trials.json"
+"""File in the folder of a run that tells what ``--preset auto`` tried, and chose."""
+
+MAX_TRIALS_BYTES = 2**16
+"""Largest size of that file that is read [bytes]."""
 
 CONTACT_SAMPLE = 100_000
 """Transitions in which to look for contacts."""
@@ -85,8 +94,9 @@ class Train:
     validation by their hash."""
     out: Path
     """Folder of the run: checkpoints ``best`` and ``last``, logs."""
-    preset: PresetName = "residual"
-    """Kind and size of the network, with settings of the training that suit it."""
+    preset: Literal["auto"] | PresetName = "auto"
+    """Kind and size of the network, with settings of the training that suit it. ``auto`` tries some for a moment, in a
+    part of the budget, and takes the best; where other options say what the model is, they change ``residual``."""
     config: Path | None = None
     """Settings of an earlier run: a ``config.json`` or the checkpoint that holds it. Instead of a preset."""
     start: Path | None = None
@@ -129,24 +139,31 @@ def main(argv: list[str]) -> int:
     wanted = {"contacts": command.recorded_contacts, "body_force": command.predictor.force_head}
     recorded = tuple(name for name, is_wanted in wanted.items() if is_wanted)
     data = TrajectoryDataset.join([TrajectoryDataset.open(path, recorded=recorded) for path in command.data])
-    predictor = make_predictor(command, data).to(choose_device(command.device))
     parts = data.split("train"), data.split("valid")
+    if command.resume:
+        command = replace(command, training=left_after_trials(command.out, command.training))
+    elif may_choose(command):
+        command = with_chosen_preset(command, argv, *parts)
+    predictor = make_predictor(command, data).to(choose_device(command.device))
     if leads:
-        _announce(command, predictor, *parts)
-    result = train(predictor, *parts, command.training, command.out, resume=command.resume, quiet=not leads)
-    if leads:
-        _report(command, result)
-    return 0
+        announce(predictor, command.training, *parts)
+    try:
+        result = train(predictor, *parts, command.training, command.out, resume=command.resume, quiet=not leads)
+    except TrainingDiverged as error:
+        raise TrainingError("\n".join([str(error), *causes(predictor, *parts)])) from None
+    shown = (command.out / BEST, command.training.validation_horizons, predictor, *parts)
+    return report(result, *shown) if leads else 0
 
 
-def parse(argv: Sequence[str]) -> Train:
+def parse(argv: Sequence[str], preset: PresetName | None = None) -> Train:
     """Reads the command line. Presets, ``--config``, ``--start`` and ``--resume`` set the defaults of all else.
 
     Args:
         argv: Words after ``nerd train``.
+        preset: Preset that was chosen for ``auto``.
     """
     first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    first.add_argument("--preset", default="residual")
+    first.add_argument("--preset", default="auto")
     for name in ("--config", "--start", "--out"):
         first.add_argument(name, type=Path)
     for name in ("--minutes", "--updates"):
@@ -159,6 +176,7 @@ def parse(argv: Sequence[str]) -> Train:
         early, _ = first.parse_known_args(argv)
     except argparse.ArgumentError:
         early = first.parse_args([])  # tyro explains it better, below
+    early.preset = preset or early.preset
     predictor, training = _defaults(early)
     predictor = _chosen_kinds(predictor, early, argv)
     if early.updates is not None and early.minutes is None:
@@ -166,13 +184,76 @@ def parse(argv: Sequence[str]) -> Train:
     elif early.minutes is not None and early.updates is None:
         training = replace(training, minutes=DEFAULT_MINUTES, updates=None)
     default: Any = Train(data=tyro.MISSING, out=tyro.MISSING, predictor=predictor, training=training)
-    return tyro.cli(
+    command = tyro.cli(
         Train,
         prog="nerd train",
         args=list(argv),
         default=default,
         description=help_text(__doc__),
     )
+    return command if preset is None else replace(command, preset=preset)
+
+
+def may_choose(command: Train) -> bool:
+    """Whether the choice of a model is left to short trials: nothing that the user said is about the model.
+
+    Args:
+        command: What the user asked for.
+    """
+    free = PRESETS["residual"]
+    given = (command.config, command.start, command.free_motion, command.network, command.prior)
+    said = any(given) or command.predictor != free.predictor
+    return command.preset == "auto" and not said and command.training.train_parts == "all"
+
+
+def with_chosen_preset(command: Train, argv: Sequence[str], data: TrajectoryDataset, valid: TrajectoryDataset) -> Train:
+    """The command with the preset that suits the robot, and the budget that the trials left. Says what and why.
+
+    Args:
+        command: What the user asked for.
+        argv: Words after ``nerd train``.
+        data: Trajectories to learn from.
+        valid: Held-out trajectories.
+    """
+    device = choose_device(command.device)
+
+    def make(name: PresetName) -> tuple[Predictor, TrainCfg]:
+        tried = parse(argv, name)
+        return make_predictor(tried, data, say=None).to(device), tried.training
+
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        choice = Choice(WITHOUT_TRIALS, "several processes train together, which is not tried out")
+    else:
+        print("no preset was named: each that may suit the robot is tried for a moment")
+        choice = choose_preset(make, data, valid)
+    chosen = parse(argv, choice.preset)
+    if os.environ.get("RANK", "0") == "0":
+        print(f"preset {choice.preset}: {choice.why}")
+        if choice.training is not None:
+            budgets = {"asked": _budget(chosen.training), "left": _budget(choice.training)}
+            told = {"preset": choice.preset, "why": choice.why, "trials": [to_plain(each) for each in choice.trials]}
+            command.out.mkdir(parents=True, exist_ok=True)
+            write_json(command.out / TRIALS, told | budgets)
+    return chosen if choice.training is None else replace(chosen, training=choice.training)
+
+
+def left_after_trials(out: Path, cfg: TrainCfg) -> TrainCfg:
+    """Settings of a run that goes on: a budget as it was asked for stands for what the trials before it left.
+
+    Args:
+        out: Folder of the run.
+        cfg: Settings, as asked for.
+    """
+    if not (out / TRIALS).exists():
+        return cfg
+    told = parse_json(read_bytes(out / TRIALS, MAX_TRIALS_BYTES), TRIALS)
+    if not isinstance(told, dict) or told.get("asked") != _budget(cfg):
+        return cfg
+    return from_plain(TrainCfg, to_plain(cfg) | told.get("left", {}), TRIALS)
+
+
+def _budget(cfg: TrainCfg) -> dict[str, float | None]:
+    return {"updates": cfg.updates, "minutes": cfg.minutes}
 
 
 def _chosen_kinds(cfg: PredictorCfg, early: argparse.Namespace, argv: Sequence[str]) -> PredictorCfg:
@@ -248,12 +329,13 @@ def prepare_folder(command: Train) -> None:
         )
 
 
-def make_predictor(command: Train, data: TrajectoryDataset) -> Predictor:
+def make_predictor(command: Train, data: TrajectoryDataset, say: Callable[[str], None] | None = print) -> Predictor:
     """The model to train: fresh weights that depend on the seed alone, or those of a checkpoint.
 
     Args:
         command: What the user asked for.
         data: The dataset, which knows the robot.
+        say: Told what was changed of the settings.
     """
     source = command.out / LAST if command.resume else command.start
     if command.start is not None and command.free_motion is not None:
@@ -267,7 +349,10 @@ def make_predictor(command: Train, data: TrajectoryDataset) -> Predictor:
         predictor = _fresh_predictor(data, cfg, free, command.training.seed)
         can_say = predictor.needs_contacts and ("ground" in data.arrays or "contact_active" in data.arrays)
         if can_say and not comes_near_ground(predictor, data):
-            print(f"no slot of '{data.spec.name}' ever comes near the ground in these data: the token leaves them out")
+            if say is not None:
+                say(
+                    f"no slot of '{data.spec.name}' ever comes near the ground in these data: the token leaves them out"
+                )
             cfg = replace(cfg, token=replace(cfg.token, contacts=False))
             predictor = _fresh_predictor(data, cfg, free, command.training.seed)
         return predictor
@@ -343,31 +428,6 @@ def _settings_of(path: Path) -> tuple[PredictorCfg, TrainCfg]:
     if config.training is None:
         raise TrainingError(f"'{path}' holds no settings of a training: it can be used, but not repeated")
     return config.predictor, from_plain(TrainCfg, migrate_settings(config.training), f"{path}: training")
-
-
-def _announce(command: Train, predictor: Predictor, data: TrajectoryDataset, valid: TrajectoryDataset) -> None:
-    count = sum(param.numel() for param in predictor.parameters())
-    budget = [f"{command.training.minutes:g} minutes"] if command.training.minutes else []
-    budget += [f"{command.training.updates} updates"] if command.training.updates else []
-    parts = [part.kind for part in (command.predictor.prior, command.predictor.network) if part is not None]
-    print(f"{data.spec.name}: {data.transitions:,} transitions to learn from, {valid.transitions:,} held out")
-    print(f"{' and '.join(parts)} with {count:,} parameters on {predictor.device}, for {' or '.join(budget)}")
-
-
-def _report(command: Train, result: TrainResult) -> None:
-    """Errors on the held-out trajectories, and where the model is."""
-    if result.errors is not None:
-        horizons = [horizon for horizon in command.training.validation_horizons if horizon <= result.errors.steps]
-        rows = result.errors.table(horizons or [result.errors.steps])
-        names = [name for name in next(iter(rows.values())) if not name.startswith("joint/")]
-        print("mean errors over held-out trajectories, open loop:")
-        table = Table()
-        for name in ("steps", *names):
-            table.add_column(name, justify="right")
-        for horizon, values in rows.items():
-            table.add_row(horizon, *(f"{values[name]:.3g}" for name in names))
-        Console().print(table)
-    print(f"{result.updates} updates in {result.minutes:.1f} minutes; the model: {command.out / BEST}")
 
 
 __all__ = ["Train", "main", "parse"]

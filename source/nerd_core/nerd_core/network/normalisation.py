@@ -36,7 +36,7 @@ STATISTICS = ("count", "mean", "squares", "lowest", "highest")
 
 
 class FeatureStatistics:
-    """Count, mean, variance and range of each feature, streaming and mergeable, in double precision (Chan et al., 1979)."""
+    """Count, mean, variance and range of each feature, streaming and mergeable, in double precision (Chan et al.)."""
 
     def __init__(self, dim: int, device: torch.device | str | None = None):
         """Starts empty.

@@ -20,7 +20,7 @@ import math
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor
@@ -30,7 +30,7 @@ from ..compilation import CompiledOrPlain
 from ..data.dataset import TrajectoryDataset
 from ..data.sampler import Prefetcher, WindowSampler
 from ..predictor.predictor import Predictor
-from .config import TrainCfg, TrainingError
+from .config import TrainCfg, TrainingDiverged, TrainingError
 from .distributed import join_processes
 from .ema import ExponentialMovingAverage
 from .losses import StateScale, one_step_loss, rollout_loss
@@ -63,7 +63,11 @@ class TrainResult:
     errors: OpenLoopErrors | None
     """Errors of the last weights on the validation data."""
     best: float
-    """Smallest score in a validation; infinite without one."""
+    """Score of the best validation, with the guard holding; infinite without one."""
+    lost: int
+    """Roll-outs of that validation that left the guard or met the bounds of the model."""
+    rollouts: int
+    """Roll-outs of a validation; 0 without one."""
     history: list[dict[str, Any]]
     """What each validation found."""
 
@@ -148,7 +152,7 @@ class Run:
         self.scale = StateScale(data.spec)
         self.regimes = Regimes(data.spec).to(self.device) if cfg.regimes else None
         self.noise = torch.Generator(self.device)
-        self.update, self.best, self.validations_without_gain = 0, math.inf, 0
+        self.update, self.best, self.lost, self.validations_without_gain = 0, math.inf, 0, 0
         self.best_weights: dict[str, Tensor] | None = None
         self.history: list[dict[str, Any]] = []
         saved = out if resume and out is not None and (out / LAST).exists() else None
@@ -252,9 +256,7 @@ class Run:
             return
         value = float(loss.detach())
         if not math.isfinite(value):
-            raise TrainingError(
-                f"the loss is {value} after {self.update} updates: use a smaller learning rate or shorter roll-outs"
-            )
+            self._refuse(f"the loss is {value}")
         self.log({"loss": value, "learning rate": self.cfg.optimiser.rate(before)})
         self.bar.set_postfix_str(f"{self.update} updates, loss {value:.2f}, {self.validation_summary()}", refresh=False)
         self.bar.update(100.0 * self.done - self.bar.n)
@@ -285,13 +287,24 @@ class Run:
         longest = int(self.valid.length.max())
         horizons = [horizon for horizon in self.cfg.validation_horizons if horizon <= longest] or [longest]
         with self.ema.average_weights():
-            errors = open_loop(self.predictor, self.valid, max(horizons), self.cfg.validation_trajectories)
-            score, table = errors.score(), errors.table(horizons)
-            self.history.append({"update": self.update, "minutes": self.elapsed / 60, "score": score, "errors": table})
+            if not all(bool(param.isfinite().all()) for param in self.params):
+                self._refuse("weights are not finite")
+            errors = open_loop(
+                self.predictor,
+                self.valid,
+                max(horizons),
+                self.cfg.validation_trajectories,
+                least_steps=self.cfg.validation_steps,
+            )
+            score, lost, table = errors.held_score(), errors.lost, errors.table(horizons)
+            row = {"update": self.update, "minutes": self.elapsed / 60, "score": score, "errors": table}
+            medians = {name: each["median"] for name, each in errors.spread(errors.steps).items()}
+            self.history.append(row | {"lost": lost, "rollouts": errors.trajectories, "medians": medians})
             self.log({f"error over {steps} steps/{name}": x for steps, row in table.items() for name, x in row.items()})
+            self.log({"roll-outs lost": lost})
             self.validations_without_gain += 1
-            if score < self.best:
-                self.best, self.validations_without_gain = score, 0
+            if self.best == math.inf or (lost, score) < (self.lost, self.best):
+                self.best, self.lost, self.validations_without_gain = score, lost, 0
                 self.best_weights = {name: x.detach().clone() for name, x in self.predictor.state_dict().items()}
                 write_checkpoint(self, BEST)
         return errors
@@ -303,7 +316,11 @@ class Run:
         errors = self.history[-1]["errors"]
         horizon = max(errors, key=int)
         values = [f"{name} {value:.2g}" for name, value in errors[horizon].items() if not name.startswith("joint/")]
-        return f"{', '.join(values)} over {horizon} steps"
+        lost = self.history[-1].get("lost")
+        return f"{', '.join(values)} over {horizon} steps" + (f", {lost} lost" if lost else "")
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise TrainingDiverged(f"{what} after {self.update} updates: use a smaller learning rate or shorter roll-outs")
 
     def finalise(self) -> TrainResult:
         """Validates and saves a last time, and gives the predictor the best weights."""
@@ -316,9 +333,12 @@ class Run:
             self.predictor.load_state_dict(self.best_weights)
         else:
             self.ema.copy_to_model()
+            if self.processes.is_first:
+                write_checkpoint(self, BEST)
         self.processes.share_weights(self.predictor)
         self.processes.wait_for_all()
-        return TrainResult(self.update, minutes, errors, self.best, self.history)
+        rollouts = self.history[-1].get("rollouts", 0) if self.history else 0
+        return TrainResult(self.update, minutes, errors, self.best, self.lost, rollouts, self.history)
 
     # -- parts -----------------------------------------------------------------------------------------------------
 

@@ -15,12 +15,15 @@ import torch
 from .. import checkpoint
 from ..files.provenance import describe_run
 from ..files.serialization import to_plain
-from .config import TrainingError
+from .config import TrainCfg, TrainingError
 from .migration import migrate_settings
 from .optimiser import load_optimiser_state, optimiser_state
 
 if TYPE_CHECKING:
     from .run import Run
+
+TRAINING_DEFAULTS = to_plain(TrainCfg(updates=1))
+"""Settings that a run of an earlier version does not tell are as they are by default."""
 
 LAST, BEST = "last", "best"
 """Checkpoints in the folder of a run: where it can go on, and the smallest error on validation data."""
@@ -39,6 +42,7 @@ def save_run(run: Run) -> None:
         "update": run.update,
         "seconds": run.elapsed,
         "best": run.best,
+        "lost": run.lost,
         "stale": run.validations_without_gain,
         "history": run.history,
         "weights": [param.detach().clone() for param in run.params],
@@ -77,7 +81,7 @@ def restore_run(run: Run, out: Path) -> None:
         out: Folder of the run that was saved.
     """
     state = checkpoint.load_training_state(out / LAST)
-    settings, before = to_plain(run.cfg), migrate_settings(state["settings"])
+    settings, before = to_plain(run.cfg), TRAINING_DEFAULTS | migrate_settings(state["settings"])
     if before != settings:
         changed = sorted(key for key, value in settings.items() if before.get(key) != value)
         raise TrainingError(
@@ -96,6 +100,7 @@ def restore_run(run: Run, out: Path) -> None:
         run.rollouts.load_state_dict(state["rollouts"])
     run.update, run.before = state["update"], state["seconds"]
     run.best, run.validations_without_gain, run.history = state["best"], state["stale"], state["history"]
+    run.lost = state.get("lost", 0)
     if math.isfinite(run.best):
         run.best_weights = dict(checkpoint.read(out / BEST, run.predictor.spec).tensors)
 
