@@ -158,8 +158,8 @@ def test_time_ends_a_run():
 
 
 def test_the_best_weights_are_kept_and_patience_ends_a_run():
-    """When the validation gets worse the run stops early, and the predictor has the weights of the best validation: that
-    which lost the fewest roll-outs, and of these the one with the smallest error.
+    """When the validation gets worse the run stops early, and the predictor has the weights of the best validation:
+    that which lost the fewest roll-outs, and of these the one with the smallest error.
     """
     data, valid = make_data(20, 12, seed=0), make_data(6, 12, seed=1, passive=True)
     cfg = TrainCfg(

@@ -227,7 +227,7 @@ class Predictor(nn.Module):
         in_views = self.residual.update_statistics(state, control, contacts, change, self.prior)
         self.change_normaliser.update(in_views)
         if self.bounds is not None:
-            self.bounds.update(state, in_views)
+            self.bounds.update(torch.stack((state, next_state)), in_views)
 
     def finalise_statistics(self, force_scale: float | None = None) -> None:
         """Sets normalisers and prior from what they have seen.

@@ -4,8 +4,8 @@
 """Which preset suits a robot, found by short trials: what ``nerd train`` does where none is named.
 
 Every preset of :data:`CANDIDATES` that the robot allows is trained for a small share of the budget, and judged as a
-whole run is: by how many roll-outs it loses, then by its error. The trials count in the budget. With a budget in updates the
-choice is a function of the seed.
+whole run is: by how many roll-outs it loses, then by its error. The trials count in the budget. With a budget in
+updates the choice is a function of the seed.
 """
 
 from __future__ import annotations
