@@ -15,7 +15,7 @@ from rich.table import Table
 from ..data.dataset import TrajectoryDataset
 from ..predictor.predictor import Predictor
 from ..training.config import TrainCfg
-from ..training.diagnosis import likely_causes
+from ..training.diagnosis import SHORT_TRAINING, likely_causes
 from ..training.metrics import OpenLoopErrors
 from ..training.run import TrainResult
 
@@ -67,7 +67,7 @@ def report(
     if not result.lost:
         return 0
     print(f"{result.lost} of {result.rollouts} roll-outs of this model left the guard, or all that is like the data")
-    for line in causes(predictor, data, valid):
+    for line in causes(predictor, data, valid, result.updates):
         print(line)
     if 2 * result.lost <= result.rollouts:
         return 0
@@ -75,9 +75,12 @@ def report(
     return EXIT_FAILED
 
 
-def causes(predictor: Predictor, data: TrajectoryDataset, valid: TrajectoryDataset) -> list[str]:
+def causes(
+    predictor: Predictor, data: TrajectoryDataset, valid: TrajectoryDataset, updates: int = SHORT_TRAINING
+) -> list[str]:
     """Lines that tell the likeliest causes of roll-outs that run away; arguments as of :func:`likely_causes`."""
-    return ["what may be the cause, the likeliest first:", *(f"  - {x}" for x in likely_causes(predictor, data, valid))]
+    found = likely_causes(predictor, data, valid, updates)
+    return ["what may be the cause, the likeliest first:", *(f"  - {text}" for text in found)]
 
 
 def _show_errors(errors: OpenLoopErrors, wanted: Sequence[int]) -> None:

@@ -3,11 +3,12 @@
 
 """Why roll-outs of a model run away: a probe of model and data, in words.
 
-Four things do it to robots that nobody looked at. Each is measured on a sample, as a number from 0 (not at all) to 1:
+Five things do it to robots that nobody looked at. Each is measured on a sample, as a number from 0 (not at all) to 1:
 
 - a feature of the network's input is far outside of the range of the data, or that range is far beyond its usual size;
 - drives are at their limit, where the next state no longer follows from the target;
 - the data are too narrow: roll-outs go where they hold nothing, or they are few;
+- the training was short: a network that has hardly learned anything leads anywhere;
 - velocities jump where no contact slot is near the ground: something is touched that the model does not see.
 """
 
@@ -42,6 +43,12 @@ FEW_TRANSITIONS = 100_000
 JUMP = 8.0
 """A change of velocity this many times the usual one is a jump."""
 
+SHORT_TRAINING = 1000
+"""Updates below which a network has hardly learned anything."""
+
+RARE = 0.01
+"""Share of the data below which something is not worth telling."""
+
 CAUSES = 3
 """Number of causes that are told."""
 
@@ -56,13 +63,16 @@ class Cause:
     """What was found, and what to do, for people."""
 
 
-def likely_causes(predictor: Predictor, data: TrajectoryDataset, valid: TrajectoryDataset) -> list[str]:
+def likely_causes(
+    predictor: Predictor, data: TrajectoryDataset, valid: TrajectoryDataset, updates: int = SHORT_TRAINING
+) -> list[str]:
     """The most likely causes of roll-outs that run away, the likeliest first.
 
     Args:
         predictor: The model.
         data: Trajectories that it was trained on.
         valid: Held-out trajectories.
+        updates: Updates of the training.
     """
     batch = next(WindowSampler(data, 1, min(SAMPLE, data.transitions))).to(predictor.device)
     steps = min(STEPS, int(valid.length.max()))
@@ -73,8 +83,17 @@ def likely_causes(predictor: Predictor, data: TrajectoryDataset, valid: Trajecto
         _drives(predictor.spec, batch),
         _narrow(predictor.spec, batch, states, data.transitions),
         _contacts(predictor, batch),
+        _short(updates),
     ]
     return [cause.text for cause in sorted(found, key=lambda cause: -cause.severity)[:CAUSES]]
+
+
+def _short(updates: int) -> Cause:
+    """A training that had hardly begun."""
+    return Cause(
+        max(0.0, 1.0 - updates / SHORT_TRAINING),
+        f"the training was short: {updates} updates; give it more time (--minutes), or the machine to itself",
+    )
 
 
 def _features(predictor: Predictor, batch: TrajectoryBatch, states: Tensor) -> Cause:
@@ -156,8 +175,8 @@ def _drives(spec: RobotSpec, batch: TrajectoryBatch) -> Cause:
         share = float((over | (effort.abs() > joint.effort_limit)).float().mean())
         if share > worst:
             worst, who = share, f"'{joint.name}' (limit {joint.effort_limit:g})"
-    if not who:
-        return Cause(0.0, "no drive was seen at its limit of effort, and no target beyond a joint's stops")
+    if worst < RARE:
+        return Cause(0.0, "drives are hardly ever at their limits, and targets hardly ever beyond a joint's stops")
     return Cause(
         worst,
         f"drives are at their limits: {who} is asked for more than it can give, or for a place beyond its stops, in "
@@ -205,4 +224,4 @@ def _contacts(predictor: Predictor, batch: TrajectoryBatch) -> Cause:
     )
 
 
-__all__ = ["likely_causes"]
+__all__ = ["SHORT_TRAINING", "likely_causes"]

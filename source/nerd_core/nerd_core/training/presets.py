@@ -40,8 +40,8 @@ SINGLE_STEPS = TrainCfg(minutes=DEFAULT_MINUTES)
 SEES_TOUCHING = TokenCfg(limits=True, contact_motion=True)
 """What networks see that serve robots which nobody has looked at."""
 
-# With equal weights for all regimes a robot that hardly knows most of them learns its usual motion last. Roll-outs through
-# its own predictions teach a network to come back: for ANYmal C nothing does as much for roll-outs of hundreds of steps.
+# With equal weights for all regimes a robot that hardly knows most of them learns its usual motion last. Roll-outs
+# through its own predictions teach a network to come back: for ANYmal C nothing does as much for hundreds of steps.
 STEADY = TrainCfg(
     minutes=DEFAULT_MINUTES,
     regime_power=1.0,
