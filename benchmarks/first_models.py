@@ -66,8 +66,11 @@ def main() -> None:
         if not (run / "best").exists():
             command = ["train", options.work / "data" / name, "--out", run, "--minutes", options.minutes]
             nerd(command, environment, may_fail=True)
-        rows[name] = measure(run, options.work / "data" / f"{name}-test")
-        print(json.dumps(rows[name]))
+        if (run / "best").exists():
+            rows[name] = measure(run, options.work / "data" / f"{name}-test")
+            print(json.dumps(rows[name]), flush=True)
+        else:
+            print(f"{name}: the training failed")
     print_table(rows)
     if options.json is not None:
         from nerd_core.files.provenance import describe_run

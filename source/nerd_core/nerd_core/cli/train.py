@@ -347,12 +347,10 @@ def make_predictor(command: Train, data: TrajectoryDataset, say: Callable[[str],
         if free is not None:
             cfg = replace(cfg, prior=FreeMotionCfg.of(free.cfg))
         predictor = _fresh_predictor(data, cfg, free, command.training.seed)
-        can_say = predictor.needs_contacts and ("ground" in data.arrays or "contact_active" in data.arrays)
-        if can_say and not comes_near_ground(predictor, data):
+        nothing = _no_contacts(predictor, data) if predictor.needs_contacts else None
+        if nothing is not None:
             if say is not None:
-                say(
-                    f"no slot of '{data.spec.name}' ever comes near the ground in these data: the token leaves them out"
-                )
+                say(f"{nothing}: the token leaves them out")
             cfg = replace(cfg, token=replace(cfg.token, contacts=False))
             predictor = _fresh_predictor(data, cfg, free, command.training.seed)
         return predictor
@@ -387,6 +385,17 @@ def _free_motion(command: Train, data: TrajectoryDataset) -> Predictor | None:
             f"{command.predictor.change}, as the model that it shall become a part of"
         )
     return model
+
+
+def _no_contacts(predictor: Predictor, data: TrajectoryDataset) -> str | None:
+    """Why the model need not see contacts; None if it must."""
+    name = data.spec.name
+    if "ground" in data.arrays or "contact_active" in data.arrays:
+        return (
+            None if comes_near_ground(predictor, data) else f"no slot of '{name}' comes near the ground in these data"
+        )
+    # A robot that stands on nothing can do without; one that walks cannot, and asks for better data.
+    return None if data.spec.floating_base else f"the data tell nothing of a ground that '{name}' could touch"
 
 
 def comes_near_ground(predictor: Predictor, data: TrajectoryDataset) -> bool:

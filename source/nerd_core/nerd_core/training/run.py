@@ -303,7 +303,8 @@ class Run:
             self.log({f"error over {steps} steps/{name}": x for steps, row in table.items() for name, x in row.items()})
             self.log({"roll-outs lost": lost})
             self.validations_without_gain += 1
-            if self.best == math.inf or (lost, score) < (self.lost, self.best):
+            learned = errors.diverged < errors.trajectories
+            if learned and (self.best == math.inf or (lost, score) < (self.lost, self.best)):
                 self.best, self.lost, self.validations_without_gain = score, lost, 0
                 self.best_weights = {name: x.detach().clone() for name, x in self.predictor.state_dict().items()}
                 write_checkpoint(self, BEST)
@@ -318,6 +319,12 @@ class Run:
         values = [f"{name} {value:.2g}" for name, value in errors[horizon].items() if not name.startswith("joint/")]
         lost = self.history[-1].get("lost")
         return f"{', '.join(values)} over {horizon} steps" + (f", {lost} lost" if lost else "")
+
+    def _keep_unvalidated(self) -> None:
+        """Writes the last weights as the best, where no validation could tell; refuses those that all of them did."""
+        if self.history:
+            self._refuse("every roll-out of every validation left the finite numbers")
+        write_checkpoint(self, BEST)
 
     def _refuse(self, what: str) -> NoReturn:
         raise TrainingDiverged(f"{what} after {self.update} updates: use a smaller learning rate or shorter roll-outs")
@@ -334,7 +341,7 @@ class Run:
         else:
             self.ema.copy_to_model()
             if self.processes.is_first:
-                write_checkpoint(self, BEST)
+                self._keep_unvalidated()
         self.processes.share_weights(self.predictor)
         self.processes.wait_for_all()
         rollouts = self.history[-1].get("rollouts", 0) if self.history else 0
