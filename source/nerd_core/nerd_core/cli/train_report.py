@@ -19,6 +19,9 @@ from ..training.diagnosis import SHORT_TRAINING, likely_causes
 from ..training.metrics import OpenLoopErrors
 from ..training.run import TrainResult
 
+VERDICT_UPDATES = 200
+"""Updates below which a training cannot fail: it has hardly begun, as someone wanted who tries out a command."""
+
 EXIT_FAILED = 1
 """What the command ends with when there is a model, and most of its roll-outs run away."""
 
@@ -59,7 +62,7 @@ def report(
         valid: Held-out trajectories.
 
     Returns:
-        What the command ends with: not zero if most roll-outs are lost.
+        What the command ends with: not zero if most roll-outs are lost after a training worth its name.
     """
     if result.errors is not None:
         _show_errors(result.errors, horizons)
@@ -69,7 +72,7 @@ def report(
     print(f"{result.lost} of {result.rollouts} roll-outs of this model left the guard, or all that is like the data")
     for line in causes(predictor, data, valid, result.updates):
         print(line)
-    if 2 * result.lost <= result.rollouts:
+    if 2 * result.lost <= result.rollouts or result.updates < VERDICT_UPDATES:
         return 0
     print("nerd train: the training failed: most roll-outs run away, though the model was kept", file=sys.stderr)
     return EXIT_FAILED

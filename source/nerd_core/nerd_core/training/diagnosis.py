@@ -126,7 +126,7 @@ def _peaks(
     normaliser, tokenizer = residual.token_normaliser, residual.tokenizer
     state = state[state.isfinite().all(-1).all(-1)] if batch is None else state
     if not len(state):
-        return torch.full_like(normaliser.mean, math.inf)
+        return torch.zeros_like(normaliser.mean)
     if control is None:
         control = state.new_zeros(*state.shape[:-1], predictor.spec.control_dim)
     contacts = None
