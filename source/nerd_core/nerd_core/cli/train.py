@@ -144,6 +144,8 @@ def main(argv: list[str]) -> int:
         command = replace(command, training=left_after_trials(command.out, command.training))
     elif may_choose(command):
         command = with_chosen_preset(command, argv, *parts)
+    elif leads:
+        (command.out / TRIALS).unlink(missing_ok=True)  # of an earlier run, which this one replaces
     predictor = make_predictor(command, data).to(choose_device(command.device))
     if leads:
         announce(predictor, command.training, *parts)
@@ -247,9 +249,9 @@ def left_after_trials(out: Path, cfg: TrainCfg) -> TrainCfg:
     if not (out / TRIALS).exists():
         return cfg
     told = parse_json(read_bytes(out / TRIALS, MAX_TRIALS_BYTES), TRIALS)
-    if not isinstance(told, dict) or told.get("asked") != _budget(cfg):
+    if not isinstance(told, dict) or told.get("asked") != _budget(cfg) or not isinstance(told.get("left"), dict):
         return cfg
-    return from_plain(TrainCfg, to_plain(cfg) | told.get("left", {}), TRIALS)
+    return from_plain(TrainCfg, to_plain(cfg) | told["left"], TRIALS)
 
 
 def _budget(cfg: TrainCfg) -> dict[str, float | None]:
@@ -391,9 +393,8 @@ def _no_contacts(predictor: Predictor, data: TrajectoryDataset) -> str | None:
     """Why the model need not see contacts; None if it must."""
     name = data.spec.name
     if "ground" in data.arrays or "contact_active" in data.arrays:
-        return (
-            None if comes_near_ground(predictor, data) else f"no slot of '{name}' comes near the ground in these data"
-        )
+        far = f"no slot of '{name}' comes near the ground in these data"
+        return None if comes_near_ground(predictor, data) else far
     # A robot that stands on nothing can do without; one that walks cannot, and asks for better data.
     return None if data.spec.floating_base else f"the data tell nothing of a ground that '{name}' could touch"
 
