@@ -134,7 +134,7 @@ FAULTS = (
         TEST_EMA,
     ),
     Fault(RUN, "self.ema.copy_to_model()", "pass", TEST_EMA),
-    Fault(RUN, "(lost, score) < (self.lost, self.best):", "True:", TEST_BEST),
+    Fault(RUN, "(lost, score) < (self.lost, self.best)", "True", TEST_BEST),
     Fault(SAVING, "with run.ema.average_weights():", "if True:", TEST_EMA),
     # a kernel is used only after it has agreed with PyTorch
     Fault(KERNEL, "LARGEST_DIFFERENCE = 1.0e-3", "LARGEST_DIFFERENCE = 3.0e-2", TEST_KERNEL),
