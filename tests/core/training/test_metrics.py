@@ -103,13 +103,14 @@ def test_one_bad_trajectory_does_not_decide_the_scores():
     truth = torch.zeros(21, 11, 4)
     states = truth.clone()
     states[:, 1:, 0] = 0.1
+    states[7, 1:3, 0] = 2.2
     states[7, 3:] = 1.0e9
     errors = compare(SPEC, states, truth)
     assert errors.left_guard == (3,) and errors.at_bounds == () and errors.lost == 1
     assert errors.diverged == 0 and errors.at(10)["joint_m"] > 1e6
     spread = errors.spread(10)["joint_m"]
     assert spread["median"] == pytest.approx(0.1) and spread["q90"] == pytest.approx(0.1)
-    assert spread["mean"] == pytest.approx(0.1)
+    assert spread["mean"] == pytest.approx(0.2)
     assert errors.held_score() < 1.0
     nothing = compare(SPEC, truth.index_fill(1, torch.tensor([5]), math.nan), truth)
     assert nothing.left_guard == (5,) * 21 and math.isfinite(nothing.held_score())
