@@ -49,6 +49,8 @@ class Options:
     """Folder for data and runs."""
     minutes: float = 5.0
     """Budget of each training [min]."""
+    updates: int | None = None
+    """Budget in updates instead, for a machine that is busy."""
     only: tuple[str, ...] = ()
     """Robots; all by default."""
     json: Path | None = None
@@ -64,8 +66,9 @@ def main() -> None:
         collect(options.work, name, environment)
         run = options.work / "runs" / name
         if not (run / "best").exists():
-            command = ["train", options.work / "data" / name, "--out", run, "--minutes", options.minutes]
-            nerd(command, environment, may_fail=True)
+            minutes, updates = ("--minutes", options.minutes), ("--updates", options.updates)
+            budget = minutes if options.updates is None else updates
+            nerd(["train", options.work / "data" / name, "--out", run, *budget], environment, may_fail=True)
         if (run / "best").exists():
             rows[name] = measure(run, options.work / "data" / f"{name}-test")
             print(json.dumps(rows[name]), flush=True)

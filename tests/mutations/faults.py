@@ -25,6 +25,7 @@ RESULTS = f"{EXTENSION}/demo/results.py"
 METRICS = f"{LIBRARY}/training/metrics.py"
 EMA = f"{LIBRARY}/training/ema.py"
 RUN = f"{LIBRARY}/training/run.py"
+VALIDATION = f"{LIBRARY}/training/validation.py"
 SAVING = f"{LIBRARY}/training/saving.py"
 KERNEL = f"{LIBRARY}/mechanics/kernel/verification.py"
 
@@ -125,7 +126,7 @@ FAULTS = (
     Fault(EMA, "min(self.decay,", "max(self.decay,", TEST_EMA),
     Fault(EMA, "1.0 - keep", "keep", TEST_EMA),
     Fault(EMA, "if param.requires_grad] if decay else []", "if False]", TEST_EMA),
-    Fault(RUN, "with self.ema.average_weights():", "if True:", TEST_EMA),
+    Fault(VALIDATION, "with run.ema.average_weights():", "if True:", TEST_EMA),
     Fault(RUN, "    run.ema.update()\n", "", TEST_EMA),
     Fault(
         RUN,
@@ -134,7 +135,7 @@ FAULTS = (
         TEST_EMA,
     ),
     Fault(RUN, "self.ema.copy_to_model()", "pass", TEST_EMA),
-    Fault(RUN, "(lost, score) < (self.lost, self.best)", "True", TEST_BEST),
+    Fault(VALIDATION, "(lost, score) < (run.lost, run.best)", "True", TEST_BEST),
     Fault(SAVING, "with run.ema.average_weights():", "if True:", TEST_EMA),
     # a kernel is used only after it has agreed with PyTorch
     Fault(KERNEL, "LARGEST_DIFFERENCE = 1.0e-3", "LARGEST_DIFFERENCE = 3.0e-2", TEST_KERNEL),

@@ -350,7 +350,7 @@ def test_a_training_that_runs_away_ends_with_an_error_and_keeps_its_model(data, 
     """Where most roll-outs leave the guard the command does not end with zero, and says how many and why; where a
     training had hardly begun it only says so.
     """
-    from nerd_core.training import run as training
+    from nerd_core.training import validation as training
 
     def all_lost(*_, **__):
         found = open_loop(*_, **__)

@@ -7,8 +7,9 @@
 chooses which weights learn; ``losses`` says what is minimised, within the ``regimes`` of motion; ``precomputed`` keeps
 what a prior predicts that does not learn. ``optimiser`` and ``soap`` change the weights, ``ema`` averages them,
 ``distributed`` joins several processes, ``saving`` lets a killed run go on, and ``migration`` reads settings of earlier
-versions. ``metrics`` measures roll-outs in metres and radians. ``auto_preset`` finds by short trials which of the
-``presets`` suits a robot, and ``diagnosis`` why roll-outs of a model run away.
+versions. ``metrics`` measures roll-outs in metres and radians, and ``validation`` decides by them which weights are
+best. ``auto_preset`` finds by short trials which of the ``presets`` suits a robot, and ``diagnosis`` why roll-outs of a
+model run away.
 
 Example::
 

@@ -45,6 +45,7 @@ SEES_TOUCHING = TokenCfg(limits=True, contact_motion=True)
 STEADY = TrainCfg(
     minutes=DEFAULT_MINUTES,
     regime_power=1.0,
+    normaliser_transitions=200_000,
     rollout=RolloutCfg(weight=0.5, start=0.3, steps=8, ramp=0.4, batch_size=256),
 )
 """Training of a network without memory for a robot that nobody has looked at."""

@@ -34,12 +34,13 @@ from .config import TrainCfg, TrainingDiverged, TrainingError
 from .distributed import join_processes
 from .ema import ExponentialMovingAverage
 from .losses import StateScale, one_step_loss, rollout_loss
-from .metrics import OpenLoopErrors, open_loop
+from .metrics import OpenLoopErrors
 from .optimiser import make_optimiser
 from .precomputed import CHUNK, PrecomputedTransitions, require_single_steps
 from .preparation import choose_parts, gather_statistics
 from .regimes import Regimes
 from .saving import BEST, LAST, restore_run, save_run, write_checkpoint
+from .validation import validate, validation_summary
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +49,10 @@ RESIDUAL_TRANSITIONS = 100_000
 
 LOG_INTERVAL = 50
 """Updates between two entries in the logs. To read the loss makes the device wait."""
+
+MAX_VALIDATION_SHARE = 0.15
+"""Share of the time that validations may take where only time is the budget: on a slow machine, or with a large robot,
+little of it would be left for training."""
 
 BAR = "{percentage:3.0f} %|{bar}| {elapsed}<{remaining}{postfix}"
 
@@ -139,7 +144,7 @@ class Run:
         quiet: bool,
     ):
         """Sets everything up, or takes it from the last save. The arguments are those of :func:`train`."""
-        self.began, self.before = time.monotonic(), 0.0
+        self.began, self.before, self.validating = time.monotonic(), 0.0, 0.0
         self.predictor, self.valid, self.cfg, self.out = predictor, valid, cfg, out
         self.digests = {"trajectories": data.dataset_hash}
         self.device = predictor.device
@@ -256,9 +261,11 @@ class Run:
             return
         value = float(loss.detach())
         if not math.isfinite(value):
-            self._refuse(f"the loss is {value}")
+            self.refuse(f"the loss is {value}")
         self.log({"loss": value, "learning rate": self.cfg.optimiser.rate(before)})
-        self.bar.set_postfix_str(f"{self.update} updates, loss {value:.2f}, {self.validation_summary()}", refresh=False)
+        self.bar.set_postfix_str(
+            f"{self.update} updates, loss {value:.2f}, {validation_summary(self.history)}", refresh=False
+        )
         self.bar.update(100.0 * self.done - self.bar.n)
 
     def log(self, values: dict[str, float]) -> None:
@@ -275,58 +282,28 @@ class Run:
         """
         parts, done = self.cfg.validations, self.done
         if done < 1.0 and math.floor(before * parts) < math.floor(done * parts):
-            self.validate()
+            if self.cfg.updates is not None or self.validating <= MAX_VALIDATION_SHARE * self.elapsed:
+                self.validate()
             save_run(self)
         elif time.monotonic() - self.saved > 60.0 * self.cfg.save_minutes:
             save_run(self)
 
     def validate(self) -> OpenLoopErrors | None:
-        """Errors on the validation data, of the averaged weights. Keeps these if they are the best so far."""
-        if self.valid is None or not self.processes.is_first:
-            return None
-        longest = int(self.valid.length.max())
-        horizons = [horizon for horizon in self.cfg.validation_horizons if horizon <= longest] or [longest]
-        with self.ema.average_weights():
-            if not all(bool(param.isfinite().all()) for param in self.params):
-                self._refuse("weights are not finite")
-            errors = open_loop(
-                self.predictor,
-                self.valid,
-                max(horizons),
-                self.cfg.validation_trajectories,
-                least_steps=self.cfg.validation_steps,
-            )
-            score, lost, table = errors.held_score(), errors.lost, errors.table(horizons)
-            row = {"update": self.update, "minutes": self.elapsed / 60, "score": score, "errors": table}
-            medians = {name: each["median"] for name, each in errors.spread(errors.steps).items()}
-            self.history.append(row | {"lost": lost, "rollouts": errors.trajectories, "medians": medians})
-            self.log({f"error over {steps} steps/{name}": x for steps, row in table.items() for name, x in row.items()})
-            self.log({"roll-outs lost": lost})
-            self.validations_without_gain += 1
-            learned = errors.diverged < errors.trajectories
-            if learned and (self.best == math.inf or (lost, score) < (self.lost, self.best)):
-                self.best, self.lost, self.validations_without_gain = score, lost, 0
-                self.best_weights = {name: x.detach().clone() for name, x in self.predictor.state_dict().items()}
-                write_checkpoint(self, BEST)
-        return errors
-
-    def validation_summary(self) -> str:
-        """The last validation in a few words."""
-        if not self.history:
-            return "not validated yet"
-        errors = self.history[-1]["errors"]
-        horizon = max(errors, key=int)
-        values = [f"{name} {value:.2g}" for name, value in errors[horizon].items() if not name.startswith("joint/")]
-        lost = self.history[-1].get("lost")
-        return f"{', '.join(values)} over {horizon} steps" + (f", {lost} lost" if lost else "")
+        """Errors on the validation data, see :func:`~nerd_core.training.validation.validate`."""
+        return validate(self) if self.processes.is_first else None
 
     def _keep_unvalidated(self) -> None:
         """Writes the last weights as the best, where no validation could tell; refuses those that all of them did."""
         if self.history:
-            self._refuse("every roll-out of every validation left the finite numbers")
+            self.refuse("every roll-out of every validation left the finite numbers")
         write_checkpoint(self, BEST)
 
-    def _refuse(self, what: str) -> NoReturn:
+    def refuse(self, what: str) -> NoReturn:
+        """Ends a run whose weights are no numbers any more.
+
+        Args:
+            what: What is not finite.
+        """
         raise TrainingDiverged(f"{what} after {self.update} updates: use a smaller learning rate or shorter roll-outs")
 
     def finalise(self) -> TrainResult:
