@@ -117,7 +117,7 @@ def measure(run: Path, held_out: Path) -> dict[str, Any]:
 
     torch.set_num_threads(1)
     predictor = checkpoint.load(run / "best")
-    errors = open_loop(predictor, TrajectoryDataset.open(held_out, spec=predictor.spec), max(HORIZONS), ROLLOUTS)
+    errors = open_loop(predictor, TrajectoryDataset.open(held_out), max(HORIZONS), ROLLOUTS)
     config = checkpoint.read_config(run / "best")
     trials = run / "trials.json"
     return {
