@@ -50,12 +50,12 @@ def test_the_fewest_lost_roll_outs_win_then_the_error(scripted):
         bounded=Trial("bounded", 3, 8, 0.1, updates=120),
         bounded_mlp=Trial("bounded-mlp", 0, 8, 0.2, updates=120),
     )
-    choice = choose_preset(make, data, data, say=lambda _: None)
+    choice = choose_preset(make, data, data, CFG, say=lambda _: None)
     assert choice.preset == "bounded-mlp" and len(choice.trials) == 3
     assert choice.training is not None and choice.training.updates == 2000 - 240
     equal = Trial("bounded", 0, 8, 0.2), Trial("bounded-mlp", 0, 8, 0.2)
     scripted(mechanics=Trial("mechanics", refused="has springs"), bounded=equal[0], bounded_mlp=equal[1])
-    assert choose_preset(make, data, data, say=lambda _: None).preset == "bounded"
+    assert choose_preset(make, data, data, CFG, say=lambda _: None).preset == "bounded"
 
 
 def test_nothing_left_is_an_error(scripted):
@@ -63,7 +63,7 @@ def test_nothing_left_is_an_error(scripted):
     data = make_data(8, 12, seed=0)
     scripted(**{n: Trial("bounded", refused=f"bad {n}") for n in ("mechanics", "bounded", "bounded_mlp")})
     with pytest.raises(TrainingError, match="bad bounded_mlp"):
-        choose_preset(make, data, data, say=lambda _: None)
+        choose_preset(make, data, data, CFG, say=lambda _: None)
 
 
 def test_small_budgets_are_not_spent_on_trials():
@@ -73,13 +73,13 @@ def test_small_budgets_are_not_spent_on_trials():
     assert trial_budget(replace(CFG, updates=None, minutes=0.5)) is None
     found = trial_budget(replace(CFG, updates=None, minutes=5.0))
     assert found is not None and found.minutes == pytest.approx(0.3) and found.validations == 1
-    choice = choose_preset(lambda name: (make("bounded")[0], replace(CFG, updates=500)), data, data, say=print)
+    choice = choose_preset(make, data, data, replace(CFG, updates=500), say=lambda _: None)
     assert choice.preset == WITHOUT_TRIALS and choice.training is None
 
 
 def test_real_trials_are_a_function_of_the_seed():
     """Two choices with a budget in updates are equal to the last digit; a preset that is refused has its reason."""
     data, valid = make_data(30, 12, seed=0), make_data(6, 12, seed=1)
-    first, second = (choose_preset(make, data, valid, say=lambda _: None) for _ in range(2))
+    first, second = (choose_preset(make, data, valid, CFG, say=lambda _: None) for _ in range(2))
     assert first == second
     assert first.trials[0].refused == "no mechanics here" and first.trials[1].updates == 120

@@ -226,8 +226,7 @@ def with_chosen_preset(command: Train, argv: Sequence[str], data: TrajectoryData
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         choice = Choice(WITHOUT_TRIALS, "several processes train together, which is not tried out")
     else:
-        print("no preset was named: each that may suit the robot is tried for a moment")
-        choice = choose_preset(make, data, valid)
+        choice = choose_preset(make, data, valid, command.training)
     chosen = parse(argv, choice.preset)
     if os.environ.get("RANK", "0") == "0":
         print(f"preset {choice.preset}: {choice.why}")

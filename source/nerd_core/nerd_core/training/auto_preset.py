@@ -109,6 +109,7 @@ def choose_preset(
     make: Callable[[PresetName], tuple[Predictor, TrainCfg]],
     data: TrajectoryDataset,
     valid: TrajectoryDataset,
+    budget: TrainCfg,
     candidates: Sequence[PresetName] = CANDIDATES,
     say: Callable[[str], None] = print,
 ) -> Choice:
@@ -118,14 +119,16 @@ def choose_preset(
         make: Gives for a preset a new predictor and the settings of the whole training.
         data: Trajectories to learn from.
         valid: Held-out trajectories.
+        budget: Settings whose budget is that of the whole training.
         candidates: Names of the presets.
         say: Told what each trial gave.
     """
+    if trial_budget(budget) is None:
+        return Choice(WITHOUT_TRIALS, "the budget is too small for trials")
+    say("no preset was named: each that may suit the robot is tried for a moment")
     began, trials = time.monotonic(), []
     for name in candidates:
         trial = _try(name, make, data, valid)
-        if trial is None:
-            return Choice(WITHOUT_TRIALS, "the budget is too small for trials")
         say(f"trial of {trial}")
         trials.append(trial)
     best = min(trials, key=lambda trial: trial.rank)  # the first of equal ones
@@ -148,13 +151,12 @@ def _try(
     make: Callable[[PresetName], tuple[Predictor, TrainCfg]],
     data: TrajectoryDataset,
     valid: TrajectoryDataset,
-) -> Trial | None:
-    """Trains a preset for a moment. None if the budget has no room for that."""
+) -> Trial:
+    """Trains a preset for a moment."""
     try:
         predictor, whole = make(name)
         cfg = trial_budget(whole)
-        if cfg is None:
-            return None
+        assert cfg is not None  # the budget is the same for all
         result = train(predictor, data, valid, cfg, quiet=True)
     except ValueError as error:  # it does not suit the robot, or does not learn
         return Trial(name, refused=_first_sentence(str(error)))
