@@ -32,6 +32,7 @@ OTHERS = {
         symmetric_ant(),
         PredictorCfg(network=ResidualMlpCfg(width=8, hidden=8), token=TokenCfg(symmetric=True, told_view=True)),
     ),
+    "bounded": (crawler(), PredictorCfg(network=ResidualMlpCfg(width=8, hidden=8), bounded=True)),
     "lstm": (crawler(), PredictorCfg(network=RecurrentCfg(cell="lstm", hidden=8))),
 }
 
@@ -42,6 +43,10 @@ def make(spec, cfg) -> Predictor:
     predictor = Predictor(spec, cfg).eval()
     for parameter in predictor.parameters():
         parameter.data.mul_(3.0)
+    if predictor.bounds is not None:  # narrow ones, which steps meet
+        for name, bound in predictor.bounds.named_buffers(recurse=False):
+            if not name.startswith("_"):
+                bound.copy_(-torch.ones_like(bound) if name.endswith("lower") else torch.ones_like(bound))
     return predictor
 
 

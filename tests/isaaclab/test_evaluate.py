@@ -67,7 +67,7 @@ class StubPredictor(nn.Module):
             lost_at: Step, from 1 on, in which trajectories are lost.
         """
         super().__init__()
-        self.spec, self.lost_at, self.done = spec, lost_at, 0
+        self.spec, self.lost_at, self.done, self.bounds = spec, lost_at, 0, None
         self.register_buffer("force_scale", torch.ones(()))
         self.register_buffer("drift", torch.zeros(spec.state.dim))
         for column, amount in drift.items():
@@ -297,3 +297,7 @@ def test_the_program_shows_and_writes_the_same_numbers(bench: Bench, tmp_path: P
     assert plain["horizons"]["2"]["base_position_m"] == pytest.approx(0.015, rel=1e-4)
     assert plain["protocol"] == "driven" and plain["diverged"] == 1
     assert "1 trajectories left the finite numbers" in shown
+    assert plain["left_guard"] == [3] and plain["at_bounds"] == []
+    assert "1 trajectories left the guard, the first after 3 steps" in shown
+    assert plain["spread"]["4"]["joint_m"]["median"] == pytest.approx(0.025, rel=1e-3)
+    assert "q90 of the trajectories" in shown

@@ -26,6 +26,7 @@ RESULTS = f"{EXTENSION}/demo/results.py"
 METRICS = f"{LIBRARY}/training/metrics.py"
 EMA = f"{LIBRARY}/training/ema.py"
 RUN = f"{LIBRARY}/training/run.py"
+VALIDATION = f"{LIBRARY}/training/validation.py"
 SAVING = f"{LIBRARY}/training/saving.py"
 KERNEL = f"{LIBRARY}/mechanics/kernel/verification.py"
 STEP = f"{EXTENSION}/physics/neural_physics.py"
@@ -147,15 +148,23 @@ FAULTS = (
         EVALUATE, "task=cfg.task or default_task(predictor.spec.name)", 'task=cfg.task or "NeRD-Ant-Run"', TEST_EVALUATE
     ),
     # errors
-    Fault(METRICS, "states[:, 1:], truth[:, 1:]", "states[:, :-1], truth[:, :-1]", TEST_METRICS),
+    Fault(
+        METRICS,
+        "states[:, 1 : truth.shape[1]], truth[:, 1:]",
+        "states[:, : truth.shape[1] - 1], truth[:, :-1]",
+        TEST_METRICS,
+    ),
     Fault(METRICS, "curve[:horizon].mean()", "curve[horizon - 1]", TEST_METRICS),
     Fault(METRICS, "torch.where(wraps, wrap_to_pi(difference), difference)", "difference", TEST_METRICS),
     Fault(METRICS, ".masked_fill(lost, math.inf)", ".masked_fill(lost, 0.0)", TEST_METRICS),
     Fault(METRICS, "lost.any(-1).sum()", "lost.all(-1).sum()", TEST_METRICS),
-    Fault(METRICS, "diverged += lost", "diverged = lost", TEST_EVALUATE),
-    Fault(METRICS, "value + sums[name] if sums else value", "value", TEST_METRICS),
-    Fault(METRICS, "value / count", "value", TEST_METRICS),
-    Fault(METRICS, "/ len(main)) if", ") if", TEST_EVALUATE),
+    Fault(METRICS, "sum(part.diverged for part in parts)", "parts[-1].diverged", TEST_EVALUATE),
+    Fault(METRICS, ".sum(0) / count for name in names}", "[-1] / count for name in names}", TEST_METRICS),
+    Fault(METRICS, ".sum(0) / count for name in names}", ".sum(0) for name in names}", TEST_METRICS),
+    Fault(METRICS, "for value in values) / len(values))", "for value in values))", TEST_EVALUATE),
+    Fault(METRICS, "_first(~guard(states[:, 1:]))", "_first(~guard(states[:, 1:])) * 0", TEST_METRICS),
+    Fault(METRICS, "first_bad - 1, states", "first_bad, states", TEST_METRICS),
+    Fault(METRICS, "row.quantile(0.5)", "row.mean()", TEST_METRICS),
     Fault(METRICS, "joint.kind == kind]", "True]", TEST_METRICS),
     Fault(METRICS, "(dataset.length >= horizon)", "(dataset.length > horizon)", TEST_EVALUATE),
     Fault(METRICS, "controls[:, step]", "controls[:, 0]", TEST_METRICS),
@@ -168,7 +177,7 @@ FAULTS = (
     Fault(EMA, "min(self.decay,", "max(self.decay,", TEST_EMA),
     Fault(EMA, "1.0 - keep", "keep", TEST_EMA),
     Fault(EMA, "if param.requires_grad] if decay else []", "if False]", TEST_EMA),
-    Fault(RUN, "with self.ema.average_weights():", "if True:", TEST_EMA),
+    Fault(VALIDATION, "with run.ema.average_weights():", "if True:", TEST_EMA),
     Fault(RUN, "    run.ema.update()\n", "", TEST_EMA),
     Fault(
         RUN,
@@ -177,7 +186,7 @@ FAULTS = (
         TEST_EMA,
     ),
     Fault(RUN, "self.ema.copy_to_model()", "pass", TEST_EMA),
-    Fault(RUN, "if score < self.best:", "if True:", TEST_BEST),
+    Fault(VALIDATION, "(lost, score) < (run.lost, run.best)", "True", TEST_BEST),
     Fault(SAVING, "with run.ema.average_weights():", "if True:", TEST_EMA),
     # a kernel is used only after it has agreed with PyTorch
     Fault(KERNEL, "LARGEST_DIFFERENCE = 1.0e-3", "LARGEST_DIFFERENCE = 3.0e-2", TEST_KERNEL),

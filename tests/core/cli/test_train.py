@@ -21,7 +21,7 @@ import torch
 
 from nerd_core import checkpoint
 from nerd_core.cli import main
-from nerd_core.cli.train import parse
+from nerd_core.cli.train import may_choose, parse
 from nerd_core.data.layout import ShardMeta
 from nerd_core.data.shards import ShardWriter
 from nerd_core.files.serialization import to_plain
@@ -282,16 +282,18 @@ def test_several_datasets_are_mixed(data, tmp_path, capsys):
 
 
 def test_slots_that_never_come_near_the_ground_are_left_out(tmp_path, capsys):
-    """The token of a cart high above the ground has no contacts, and the run says so; on the ground it has them."""
+    """The token of a cart high above the ground has no contacts, and the run says so; on the ground it has them. A
+    fixed base whose data tell of no ground, as those of an arm on a table, is trained without.
+    """
     spec = dataclasses.replace(cartpole(), slots=(ContactSlot("cart", (0.0, 0.0, 0.0), 0.1, "sphere"),))
-    for height, seen in ((-50.0, False), (0.0, True)):
-        path = tmp_path / str(seen)
+    for height, seen in ((-50.0, False), (0.0, True), (None, False)):
+        path = tmp_path / str(height)
         state = 0.1 * torch.randn(60, 6, 4)
-        ground = np.tile(np.array([0.0, 0.0, 1.0, height], np.float32), (60, 1))
+        ground = None if height is None else np.tile(np.array([0.0, 0.0, 1.0, height], np.float32), (60, 1))
         with ShardWriter(path, spec, ShardMeta(task="cart", seed=0)) as writer:
             writer.append(state.numpy(), torch.zeros(60, 5, 2).numpy(), ground=ground)
-        assert run(path, "--out", tmp_path / f"run-{seen}", "--updates", 1, "--validations", 1, *TINY) == 0
-        assert checkpoint.read_config(tmp_path / f"run-{seen}" / "best").predictor.token.contacts == seen
+        assert run(path, "--out", tmp_path / f"run-{height}", "--updates", 1, "--validations", 1, *TINY) == 0
+        assert checkpoint.read_config(tmp_path / f"run-{height}" / "best").predictor.token.contacts == seen
         assert ("leaves them out" in capsys.readouterr().out) != seen
 
 
@@ -361,3 +363,68 @@ def test_runs_of_shipped_models_can_be_repeated(config):
     assert command.training.updates == plain["updates"]
     assert command.training.batch_size == plain.get("batch", plain.get("batch_size"))
     assert command.training.optimiser.lr == plain["optimiser"]["lr"]
+
+
+@pytest.fixture
+def quick_trials(monkeypatch):
+    """Trials of a few updates, of two presets that suit the pendulum."""
+    from nerd_core.training import auto_preset
+
+    monkeypatch.setattr(auto_preset, "LEAST_UPDATES", 1)
+    monkeypatch.setattr(auto_preset.choose_preset, "__defaults__", (("bounded", "bounded-mlp"), print))
+
+
+def test_without_a_preset_the_best_of_some_is_taken(data, tmp_path, capsys, quick_trials):
+    """Presets are tried, the choice is told with its reason and stored, its trials count in the budget; the same
+    command with --resume goes on with the same preset, and a second run ends with the same weights to the last bit.
+    """
+    words = (data, "--updates", 40, *QUICK)
+    assert run(*words, "--out", tmp_path / "run") == 0
+    said = capsys.readouterr().out
+    assert "trial of bounded:" in said and "trial of bounded-mlp:" in said and "it did best" in said
+    told = json.loads((tmp_path / "run" / "trials.json").read_text())
+    assert told["preset"] in said and told["asked"]["updates"] == 40 and told["left"]["updates"] == 36
+    config = checkpoint.read_config(tmp_path / "run" / "best")
+    assert config.predictor.within_data and config.training is not None and config.training["updates"] == 36
+    assert run(*words, "--out", tmp_path / "run", "--resume") == 0
+    assert "trial of" not in capsys.readouterr().out
+    assert run(*words, "--out", tmp_path / "again") == 0
+    assert same(tmp_path / "run" / "last", tmp_path / "again" / "last")
+
+
+@pytest.mark.parametrize("words", [("--preset", "mlp"), TINY, ("--prior", "none"), ("--network", "residual")])
+def test_nothing_is_tried_where_the_model_is_given(words):
+    """A preset or any option of the model leaves no choice: it is as before."""
+    command = parse(["data", "--out", "run", *words])
+    assert not may_choose(command) and not command.predictor.within_data
+    assert may_choose(parse(["data", "--out", "run", "--batch-size", "64", "--seed", "3"]))
+
+
+def test_a_failed_training_says_why_and_announces_no_model(data, tmp_path, capsys, monkeypatch):
+    """Weights that are no numbers end with an error, three likely causes, and no word of a model that is not there."""
+    monkeypatch.delenv("NERD_DEBUG", raising=False)
+    out = tmp_path / "run"
+    assert run(data, "--updates", 60, *QUICK, *TINY, "--optimiser.lr", "1e30", "--out", out) == 2
+    said = capsys.readouterr()
+    assert "smaller learning rate" in said.err and said.err.count("\n  - ") == 3
+    assert "the model:" not in said.out and not (out / "best").exists()
+
+
+def test_a_training_that_runs_away_ends_with_an_error_and_keeps_its_model(data, tmp_path, capsys, monkeypatch):
+    """Where most roll-outs leave the guard the command does not end with zero, and says how many and why; where a
+    training had hardly begun it only says so.
+    """
+    from nerd_core.training import validation as training
+
+    def all_lost(*_, **__):
+        found = open_loop(*_, **__)
+        return dataclasses.replace(found, left_guard=(7,) * found.trajectories)
+
+    open_loop = training.open_loop
+    monkeypatch.setattr(training, "open_loop", all_lost)
+    assert run(data, "--updates", 4, *QUICK, *TINY, "--out", tmp_path / "begun") == 0
+    assert "training failed" not in capsys.readouterr().err
+    assert run(data, "--updates", 200, *QUICK, *TINY, "--out", tmp_path / "run") == 1
+    said = capsys.readouterr()
+    assert re.search(r"(\d+) of \1 roll-outs", said.out) and said.out.count("\n  - ") == 3
+    assert "training failed" in said.err and (tmp_path / "run" / "best").is_dir()

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nerd_core.network.normalisation import RELATIVE_FLOOR, FeatureStatistics, Normaliser
+from nerd_core.network.normalisation import PEAK, RELATIVE_FLOOR, FeatureStatistics, Normaliser
 
 
 def masked_data(seed: int, count: int = 300, dim: int = 5):
@@ -112,3 +112,28 @@ def test_a_feature_that_was_never_defined_passes_in_its_unit():
     normaliser.finalise()
     assert float(normaliser.mean[1]) == 0.0 and float(normaliser.std[1]) == 1.0
     assert abs(float(normaliser.std[0]) - float(x[:, 0].std(correction=0))) < 1e-6
+
+
+def test_a_bounded_normaliser_keeps_rare_values_small_and_strange_ones_near():
+    """A feature that leaves its mean once in ten thousand steps reaches ten units and not a hundred; what the data
+    never held stays within a tenth of their range; a feature that never varied cannot move the network at all.
+    """
+    x = torch.zeros(10_000, 3)
+    x[::2, 0] = 1.0
+    x[17, 1] = 1.0
+    plain, bounded = Normaliser(3), Normaliser(3, bounded=True)
+    for normaliser in (plain, bounded):
+        normaliser.update(x)
+        normaliser.finalise()
+    assert float(plain(x).max()) > 99.0
+    assert float(bounded(x).max()) == pytest.approx(PEAK, rel=1e-3)
+    torch.testing.assert_close(bounded(x)[:, 0], plain(x)[:, 0])
+    torch.testing.assert_close(bounded.inverse(bounded(x)), x, rtol=0, atol=1e-6)
+    far = bounded(torch.tensor([[50.0, -50.0, 50.0]]))[0]
+    torch.testing.assert_close(bounded.inverse(far), torch.tensor([1.1, -0.1, 0.0]), rtol=0, atol=1e-5)
+
+
+def test_an_unbounded_normaliser_has_no_further_numbers():
+    """Checkpoints of before have mean, std and count, and nothing that bounds."""
+    assert set(Normaliser(3).state_dict()) == {"mean", "std", "count"}
+    assert set(Normaliser(3, bounded=True).state_dict()) == {"mean", "std", "count", "lower", "upper"}

@@ -97,3 +97,36 @@ def test_divergence_is_counted_and_never_averages_away():
     assert errors.at(3)["joint_m"] == math.inf
     assert errors.score() == math.inf
     assert dataclasses.replace(errors, diverged=0).score(1) == pytest.approx(1e-12)
+
+
+def test_one_bad_trajectory_does_not_decide_the_scores():
+    """Of 21 roll-outs one leaves the guard at step 3: it is counted with its step, the median is that of the others,
+    and with the guard holding its error is that of its last good state.
+    """
+    truth = torch.zeros(21, 11, 4)
+    states = truth.clone()
+    states[:, 1:, 0] = 0.1
+    states[7, 1:3, 0] = 2.2
+    states[7, 3:] = 1.0e9
+    errors = compare(SPEC, states, truth)
+    assert errors.left_guard == (3,) and errors.at_bounds == () and errors.lost == 1
+    assert errors.diverged == 0 and errors.at(10)["joint_m"] > 1e6
+    spread = errors.spread(10)["joint_m"]
+    assert spread["median"] == pytest.approx(0.1) and spread["q90"] == pytest.approx(0.1)
+    assert spread["mean"] == pytest.approx(0.2)
+    assert errors.held_score() < 1.0
+    nothing = compare(SPEC, truth.index_fill(1, torch.tensor([5]), math.nan), truth)
+    assert nothing.left_guard == (5,) * 21 and math.isfinite(nothing.held_score())
+
+
+def test_roll_outs_go_on_where_the_recordings_end():
+    """A model that runs away after the recorded steps is found out, and its errors are those of the recorded ones."""
+    torch.manual_seed(0)
+    predictor = Predictor(SPEC, PredictorCfg(network=ResidualMlpCfg(width=8, hidden=8, layers=1)))
+    data = make_data(6, 12, seed=0)
+    assert predictor.network is not None
+    with torch.no_grad():
+        predictor.network.get_parameter("head.bias").fill_(0.5)  # a constant acceleration
+    short, long = open_loop(predictor, data, 12), open_loop(predictor, data, 12, least_steps=600)
+    assert short.lost == 0 and short.at(12) == long.at(12)
+    assert len(long.left_guard) == 6 and min(long.left_guard) > 12

@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -158,7 +159,9 @@ def test_time_ends_a_run():
 
 
 def test_the_best_weights_are_kept_and_patience_ends_a_run():
-    """When the validation gets worse the run stops early, and the predictor has the weights of the best validation."""
+    """When the validation gets worse the run stops early, and the predictor has the weights of the best validation:
+    that which lost the fewest roll-outs, and of these the one with the smallest error.
+    """
     data, valid = make_data(20, 12, seed=0), make_data(6, 12, seed=1, passive=True)
     cfg = TrainCfg(
         updates=400,
@@ -171,9 +174,9 @@ def test_the_best_weights_are_kept_and_patience_ends_a_run():
     predictor = fresh()
     result = train(predictor, data, valid, cfg, quiet=True)
     assert result.updates < 400
-    scores = [row["score"] for row in result.history]
-    assert result.best == min(scores) < scores[-1]
-    assert open_loop(predictor, valid, 10).score() == pytest.approx(result.best, rel=1e-4)
+    rows = [(row["lost"], row["score"]) for row in result.history]
+    assert (result.lost, result.best) == min(rows) < rows[-1]
+    assert open_loop(predictor, valid, 10).held_score() == pytest.approx(result.best, rel=1e-4)
 
 
 def test_ensembles_and_bfloat16_train():
@@ -253,3 +256,20 @@ def test_five_minutes_are_enough_for_the_test_bed():
     assert errors.at(100)["joint_rad"] <= 0.0015
     assert errors.at(500)["joint_m"] <= 0.03
     assert errors.at(500)["joint_rad"] <= 0.04
+
+
+def test_validations_do_not_eat_the_time(monkeypatch):
+    """Where a validation takes long a run of minutes skips most of them; one of updates makes them all."""
+    from nerd_core.training import validation as training
+
+    usual, data, valid = training.open_loop, make_data(20, 12, seed=0), make_data(6, 12, seed=1, passive=True)
+
+    def slow(*words, **more):
+        time.sleep(0.3)
+        return usual(*words, **more)
+
+    monkeypatch.setattr(training, "open_loop", slow)
+    cfg = replace(FULL, validations=10, validation_steps=0)
+    hurried = train(fresh(), data, valid, replace(cfg, updates=None, minutes=0.03), quiet=True)
+    assert 1 <= len(hurried.history) <= 4
+    assert len(train(fresh(), data, valid, replace(cfg, updates=20), quiet=True).history) == 10

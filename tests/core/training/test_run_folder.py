@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import shutil
@@ -82,7 +83,7 @@ def test_an_earlier_run_stays_unless_it_is_to_be_overwritten(tmp_path, caplog):
         train(fresh(), DATA, None, replace(CFG, updates=5), tmp_path, quiet=True, overwrite=True)
     (old,) = tmp_path.glob("previous-*")
     assert (updates(tmp_path), updates(old)) == (5, 3)
-    assert sorted(os.listdir(old)) == ["last", "logs"]
+    assert sorted(os.listdir(old)) == ["best", "last", "logs"]
     assert f"the earlier run in '{tmp_path}' is now '{old}'" in caplog.text
     train(fresh(), DATA, None, CFG, tmp_path, quiet=True, overwrite=True)
     assert len(list(tmp_path.glob("previous-*"))) == 2
@@ -99,7 +100,7 @@ def test_a_run_that_cannot_begin_leaves_the_earlier_one_in_its_place(tmp_path, m
         patched.setattr(checkpoint, "save", full)
         with pytest.raises(TrainingError, match="No space left on device.*--resume"):
             train(fresh(), DATA, None, CFG, tmp_path, quiet=True, overwrite=True)
-    assert sorted(os.listdir(tmp_path)) == [".lock", "last", "logs"]
+    assert sorted(os.listdir(tmp_path)) == [".lock", "best", "last", "logs"]
     assert updates(tmp_path) == 3
 
 
@@ -176,3 +177,27 @@ def test_the_identity_of_data_says_what_was_chosen():
     more = make_data(20, 12, seed=0)
     more.arrays["contact_active"] = torch.zeros(1)
     assert "fields: got ['contact_active', " in differences(data_identity(more), data_identity(DATA))
+
+
+def test_trials_belong_to_the_run_that_they_were_made_for(tmp_path, monkeypatch):
+    """What a run keeps of its trials goes aside with it, and those of a run that cannot begin leave nothing."""
+    read = lambda folder: json.loads((folder / "trials.json").read_text())["preset"]  # noqa: E731
+    train(fresh(), DATA, None, CFG, tmp_path, quiet=True, trials={"preset": "first"})
+    train(fresh(), DATA, None, CFG, tmp_path, quiet=True, overwrite=True, trials={"preset": "second"})
+    (old,) = tmp_path.glob("previous-*")
+    assert (read(tmp_path), read(old)) == ("second", "first")
+    train(fresh(), DATA, None, CFG, tmp_path, quiet=True, overwrite=True)
+    assert not (tmp_path / "trials.json").exists()
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(checkpoint, "save", full)
+        with pytest.raises(TrainingError, match="No space left"):
+            train(fresh(), DATA, None, CFG, tmp_path, quiet=True, overwrite=True, trials={"preset": "fourth"})
+        with pytest.raises(TrainingError, match="No space left"):
+            train(fresh(), DATA, None, CFG, tmp_path / "new", quiet=True, trials={"preset": "fourth"})
+    assert not (tmp_path / "trials.json").exists() and updates(tmp_path) == 3
+    train(fresh(), DATA, None, CFG, tmp_path / "new", quiet=True)
+    assert sorted(os.listdir(tmp_path / "new")) == [".lock", "best", "last", "logs"]

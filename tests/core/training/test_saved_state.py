@@ -117,8 +117,10 @@ def test_a_crafted_state_is_refused_in_a_sentence(saved, path, values, monkeypat
 
 
 def test_every_missing_entry_is_named(saved, tmp_path):
-    """Without any one of its entries a state in files that are sound otherwise is refused with the entry's name."""
-    for name in saved[2]:
+    """Without any one of its entries a state in files that are sound otherwise is refused with the entry's name, but
+    for the two that earlier versions did not write.
+    """
+    for name in saved[2].keys() - {"data", "lost"}:
         with pytest.raises(ValueError, match=f"no '{name}'|no run can go on"):
             go_on(saved, tmp_path / name, {key: value for key, value in saved[2].items() if key != name})
 
@@ -131,6 +133,8 @@ def test_the_model_of_another_run_is_refused(saved, tmp_path):
     for name in ("last", "best"):
         out = tmp_path / name
         shutil.copytree(folder, out)
+        if name == "best":  # one of before the last save
+            checkpoint.save(out / "last", fresh(), training=cfg, state={**state, "stale": 1})
         checkpoint.save(out / name, other, training=cfg, state=state)
         with pytest.raises(ValueError, match="other settings"):
             train(fresh(), data, valid, cfg, out, resume=True, quiet=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -115,6 +115,13 @@ class EvaluateResult:
     """Hash of the robot's specification."""
     provenance: dict[str, Any]
     """Command, seeds, versions and machine."""
+    left_guard: tuple[int, ...] = ()
+    """Steps at which trajectories left the robot's guard, or the finite numbers; one for each that did, rising."""
+    at_bounds: tuple[int, ...] = ()
+    """Steps at which other trajectories met the bounds of a bounded model, which hold it, far from its data; rising."""
+    spread: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
+    """By horizon [control steps] and quantity [m, rad] ``mean``, ``median`` and ``q90`` over the trajectories of their
+    mean errors up to it, with the guard holding: one bad trajectory does not decide them."""
 
     def plain(self) -> dict[str, Any]:
         """All of it as values that :mod:`json` can write; what made it stands beside the numbers."""
@@ -198,6 +205,9 @@ def measure(cfg: EvaluateCfg, predictor: Predictor, folder: Path) -> EvaluateRes
         curves={name: curve.tolist() for name, curve in errors.curves.items()},
         spec=predictor.spec.content_hash,
         provenance=describe_run(seeds={"roll-outs": cfg.seed}),
+        left_guard=errors.left_guard,
+        at_bounds=errors.at_bounds,
+        spread={str(horizon): errors.spread(horizon) for horizon in cfg.horizons if horizon <= errors.steps},
     )
 
 

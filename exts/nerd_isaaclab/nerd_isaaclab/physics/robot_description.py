@@ -118,7 +118,7 @@ def describe_robot(env: ManagerBasedEnv, robot: Articulation, name: str, control
         decimation=int(env.cfg.decimation),
         slots=tuple(dataclasses.replace(slot, point=_rounded(slot.point)) for slot in slots),
         gravity=_rounded(env.cfg.sim.gravity),
-        root_pos=_rounded((pose[:3] - origin).tolist()) if robot.is_fixed_base else (0.0, 0.0, 0.0),
+        root_pos=place_in_env(pose[:3], origin) if robot.is_fixed_base else (0.0, 0.0, 0.0),
         root_quat=_rounded(pose[3:].tolist()) if robot.is_fixed_base else (0.0, 0.0, 0.0, 1.0),
         asset_hash=_asset_hash(stage, root_path),
         tendons=(*getattr(robot, "fixed_tendon_names", ()), *getattr(robot, "spatial_tendon_names", ())),
@@ -374,6 +374,19 @@ def _check_kinematics(env: ManagerBasedEnv, robot: Articulation, spec: RobotSpec
             f"{float(error[worst]):.4f} m from where the engine has it (tolerated: {KINEMATICS_TOLERANCE} m). "
             "Closed loops and scaled joint frames are not supported"
         )
+
+
+def place_in_env(position: torch.Tensor, origin: torch.Tensor) -> tuple[float, float, float]:
+    """Where a robot stands beside the origin of its environment [m], to a hundredth of a millimetre. The origins of
+    large scenes are tens of metres away, where single precision tells no micrometres: a robot must not have another
+    specification because it stands among more of its kind.
+
+    Args:
+        position: Position in the world [m], shape (3,).
+        origin: Origin of the environment [m], shape (3,).
+    """
+    x, y, z = (round(value, 5) + 0.0 for value in (position - origin).tolist())
+    return x, y, z
 
 
 def _quat(value) -> tuple[float, float, float, float]:

@@ -13,6 +13,7 @@ collected with seeds that no training uses, and kept in --data to be used again.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -62,12 +63,31 @@ def main(argv: list[str]) -> int:
 
 
 def _show(result: EvaluateResult) -> None:
-    table = Table(title=f"{result.model}, {result.protocol}, {result.trajectories} trajectories")
-    names = next(iter(result.horizons.values()), {})
-    for name in ("horizon", *names):
-        table.add_column(name.replace("_", " "), justify="right")
-    for horizon, values in result.horizons.items():
-        table.add_row(horizon, *("-" if value is None else f"{value:.3g}" for value in values.values()))
-    console().print(table)
+    _show_table(f"{result.model}, {result.protocol}, {result.trajectories} trajectories", result.horizons)
+    lost = len(result.left_guard) + len(result.at_bounds)
     if result.diverged:
         print(f"{result.diverged} trajectories left the finite numbers")
+    if not lost:
+        return
+    for steps, what in ((result.left_guard, "left the guard"), (result.at_bounds, "met the bounds of the model")):
+        if steps:
+            print(
+                f"{len(steps)} trajectories {what}, the first after {steps[0]} steps, half of them by {_middle(steps)}"
+            )
+    for kind in ("median", "q90"):
+        rows = {horizon: {name: spread[name][kind] for name in spread} for horizon, spread in result.spread.items()}
+        _show_table(f"{kind} of the trajectories, with the guard holding", rows)
+
+
+def _middle(steps: tuple[int, ...]) -> int:
+    return steps[(len(steps) - 1) // 2]
+
+
+def _show_table(title: str, rows: Mapping[str, Mapping[str, float | None]]) -> None:
+    table = Table(title=title)
+    names = next(iter(rows.values()), {})
+    for name in ("horizon", *names):
+        table.add_column(name.replace("_", " "), justify="right")
+    for horizon, values in rows.items():
+        table.add_row(horizon, *("-" if value is None else f"{value:.3g}" for value in values.values()))
+    console().print(table)

@@ -5,6 +5,7 @@
 
 .. code-block:: bash
 
+    nerd train data/cartpole --out runs/cartpole                      # five minutes, with a preset found by trial
     nerd train data/cartpole --preset residual --minutes 5 --out runs/cartpole
     nerd train data/ant --preset small --minutes 60 --batch-size 512 --rollout.weight 0.5 --out runs/ant
     nerd train data/ant --out runs/ant --resume                       # go on after an interruption
@@ -23,14 +24,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import torch
 import tyro
-from rich.table import Table
 
 from .. import checkpoint
 from ..checkpoint_limits import require_buildable
@@ -38,22 +38,27 @@ from ..data.dataset import TrajectoryDataset
 from ..data.sampler import WindowSampler
 from ..files.kinds import OfKind
 from ..files.outputs import require_folder
-from ..files.serialization import from_plain
+from ..files.safe_files import parse_json, read_bytes
+from ..files.serialization import from_plain, to_plain
 from ..network.config import NetworkCfg
 from ..predictor.config import PredictorCfg
 from ..predictor.free_motion import FreeMotion, FreeMotionCfg
 from ..predictor.mechanics_prior import MechanicsPriorCfg
 from ..predictor.predictor import Predictor
 from ..predictor.prior import PriorCfg
-from ..training.config import TrainCfg, TrainingError
+from ..training.auto_preset import WITHOUT_TRIALS, Choice, choose_preset
+from ..training.config import TrainCfg, TrainingDiverged, TrainingError
 from ..training.feasibility import choose_device
 from ..training.losses import ground_of
 from ..training.migration import RENAMED, RENAMED_VALUES, migrate_settings
 from ..training.presets import DEFAULT_MINUTES, PRESETS, PresetName
-from ..training.run import TrainResult, train
-from ..training.run_folder import BEST, LAST, RunFolder, can_go_on
+from ..training.run import train
+from ..training.run_folder import BEST, LAST, TRIALS, RunFolder, can_go_on
 from .options import read_options
-from .terminal import console, say
+from .train_report import announce, causes, report
+
+MAX_TRIALS_BYTES = 2**16
+"""Largest size of what a run tells of its trials that is read [bytes]."""
 
 CONTACT_SAMPLE = 100_000
 """Transitions in which to look for contacts."""
@@ -83,8 +88,9 @@ class Train:
     validation by their hash."""
     out: Path
     """Folder of the run: checkpoints ``best`` and ``last``, logs."""
-    preset: PresetName = "residual"
-    """Kind and size of the network, with settings of the training that suit it."""
+    preset: Literal["auto"] | PresetName = "auto"
+    """Kind and size of the network, with settings of the training that suit it. ``auto`` tries some for a moment, in a
+    part of the budget, and takes the best; where other options say what the model is, they change ``residual``."""
     config: Path | None = None
     """Settings of an earlier run: a ``config.json`` or the checkpoint that holds it. Instead of a preset."""
     start: Path | None = None
@@ -138,32 +144,41 @@ def main(argv: list[str]) -> int:
                 file=sys.stderr,
             )
     data = TrajectoryDataset.join(parts)
-    predictor = make_predictor(command, data).to(device)
     parts = data.split("train"), data.split("valid")
+    trials = None
+    if command.resume:
+        command = replace(command, training=left_after_trials(command.out, command.training))
+    elif may_choose(command):
+        command, trials = with_chosen_preset(command, argv, *parts)
+    predictor = make_predictor(command, data).to(device)
     if leads:
-        _announce(command, predictor, *parts)
-    result = train(
-        predictor,
-        *parts,
-        command.training,
-        command.out,
-        resume=command.resume,
-        overwrite=command.overwrite,
-        quiet=not leads,
-    )
-    if leads:
-        _report(command, result)
-    return 0
+        announce(predictor, command.training, *parts)
+    try:
+        result = train(
+            predictor,
+            *parts,
+            command.training,
+            command.out,
+            resume=command.resume,
+            overwrite=command.overwrite,
+            quiet=not leads,
+            trials=trials,
+        )
+    except TrainingDiverged as error:
+        raise TrainingError("\n".join([str(error), *causes(predictor, *parts)])) from None
+    shown = (command.out / BEST, command.training.validation_horizons, predictor, *parts)
+    return report(result, *shown) if leads else 0
 
 
-def parse(argv: Sequence[str]) -> Train:
+def parse(argv: Sequence[str], preset: PresetName | None = None) -> Train:
     """Reads the command line. Presets, ``--config``, ``--start`` and ``--resume`` set the defaults of all else.
 
     Args:
         argv: Words after ``nerd train``.
+        preset: Preset that was chosen for ``auto``.
     """
     first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    first.add_argument("--preset", default="residual")
+    first.add_argument("--preset", default="auto")
     for name in ("--config", "--start", "--out"):
         first.add_argument(name, type=Path)
     for name in ("--minutes", "--updates"):
@@ -176,6 +191,7 @@ def parse(argv: Sequence[str]) -> Train:
         early, _ = first.parse_known_args(argv)
     except argparse.ArgumentError:
         early = first.parse_args([])  # tyro explains it better, below
+    early.preset = preset or early.preset
     predictor, training = _defaults(early)
     predictor = _chosen_kinds(predictor, early, argv)
     if early.updates is not None and early.minutes is None:
@@ -183,7 +199,71 @@ def parse(argv: Sequence[str]) -> Train:
     elif early.minutes is not None and early.updates is None:
         training = replace(training, minutes=DEFAULT_MINUTES, updates=None)
     default: Any = Train(data=tyro.MISSING, out=tyro.MISSING, predictor=predictor, training=training)
-    return read_options(Train, argv, "nerd train", __doc__, default)
+    command = read_options(Train, argv, "nerd train", __doc__, default)
+    return command if preset is None else replace(command, preset=preset)
+
+
+def may_choose(command: Train) -> bool:
+    """Whether the choice of a model is left to short trials: nothing that the user said is about the model.
+
+    Args:
+        command: What the user asked for.
+    """
+    free = PRESETS["residual"]
+    given = (command.config, command.start, command.free_motion, command.network, command.prior)
+    said = any(given) or command.predictor != free.predictor
+    return command.preset == "auto" and not said and command.training.train_parts == "all"
+
+
+def with_chosen_preset(
+    command: Train, argv: Sequence[str], data: TrajectoryDataset, valid: TrajectoryDataset
+) -> tuple[Train, dict[str, Any] | None]:
+    """The command with the preset that suits the robot and the budget that the trials left, and what the run keeps of
+    them, if there were any. Says what and why.
+
+    Args:
+        command: What the user asked for.
+        argv: Words after ``nerd train``.
+        data: Trajectories to learn from.
+        valid: Held-out trajectories.
+    """
+    device = choose_device(command.device)
+
+    def make(name: PresetName) -> tuple[Predictor, TrainCfg]:
+        tried = parse(argv, name)
+        return make_predictor(tried, data, say=None).to(device), tried.training
+
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        choice = Choice(WITHOUT_TRIALS, "several processes train together, which is not tried out")
+    else:
+        choice = choose_preset(make, data, valid, command.training)
+    chosen = parse(argv, choice.preset)
+    if os.environ.get("RANK", "0") == "0":
+        print(f"preset {choice.preset}: {choice.why}")
+    if choice.training is None:
+        return chosen, None
+    budgets = {"asked": _budget(chosen.training), "left": _budget(choice.training)}
+    told = {"preset": choice.preset, "why": choice.why, "trials": [to_plain(each) for each in choice.trials]}
+    return replace(chosen, training=choice.training), told | budgets
+
+
+def left_after_trials(out: Path, cfg: TrainCfg) -> TrainCfg:
+    """Settings of a run that goes on: a budget as it was asked for stands for what the trials before it left.
+
+    Args:
+        out: Folder of the run.
+        cfg: Settings, as asked for.
+    """
+    if not (out / TRIALS).exists():
+        return cfg
+    told = parse_json(read_bytes(out / TRIALS, MAX_TRIALS_BYTES), TRIALS)
+    if not isinstance(told, dict) or told.get("asked") != _budget(cfg) or not isinstance(told.get("left"), dict):
+        return cfg
+    return from_plain(TrainCfg, to_plain(cfg) | told["left"], TRIALS)
+
+
+def _budget(cfg: TrainCfg) -> dict[str, float | None]:
+    return {"updates": cfg.updates, "minutes": cfg.minutes}
 
 
 def _chosen_kinds(cfg: PredictorCfg, early: argparse.Namespace, argv: Sequence[str]) -> PredictorCfg:
@@ -253,12 +333,13 @@ def check_folder(command: Train) -> None:
                 folder.require_free()
 
 
-def make_predictor(command: Train, data: TrajectoryDataset) -> Predictor:
+def make_predictor(command: Train, data: TrajectoryDataset, say: Callable[[str], None] | None = print) -> Predictor:
     """The model to train: fresh weights that depend on the seed alone, or those of a checkpoint.
 
     Args:
         command: What the user asked for.
         data: The dataset, which knows the robot.
+        say: Told what was changed of the settings.
     """
     source = command.out / LAST if command.resume else command.start
     if command.start is not None and command.free_motion is not None:
@@ -270,9 +351,10 @@ def make_predictor(command: Train, data: TrajectoryDataset) -> Predictor:
         if free is not None:
             cfg = replace(cfg, prior=FreeMotionCfg.of(free.cfg))
         predictor = _fresh_predictor(data, cfg, free, command.training.seed)
-        can_say = predictor.needs_contacts and ("ground" in data.arrays or "contact_active" in data.arrays)
-        if can_say and not comes_near_ground(predictor, data):
-            say(f"no slot of '{data.spec.name}' ever comes near the ground in these data: the token leaves them out")
+        nothing = _no_contacts(predictor, data) if predictor.needs_contacts else None
+        if nothing is not None:
+            if say is not None:
+                say(f"{nothing}: the token leaves them out")
             cfg = replace(cfg, token=replace(cfg.token, contacts=False))
             predictor = _fresh_predictor(data, cfg, free, command.training.seed)
         return predictor
@@ -309,6 +391,16 @@ def _free_motion(command: Train, data: TrajectoryDataset) -> Predictor | None:
     return model
 
 
+def _no_contacts(predictor: Predictor, data: TrajectoryDataset) -> str | None:
+    """Why the model need not see contacts; None if it must."""
+    name = data.spec.name
+    if "ground" in data.arrays or "contact_active" in data.arrays:
+        far = f"no slot of '{name}' comes near the ground in these data"
+        return None if comes_near_ground(predictor, data) else far
+    # A robot that stands on nothing can do without; one that walks cannot, and asks for better data.
+    return None if data.spec.floating_base else f"the data tell nothing of a ground that '{name}' could touch"
+
+
 def comes_near_ground(predictor: Predictor, data: TrajectoryDataset) -> bool:
     """Whether any contact slot is active in a sample of the data. A robot above the ground needs no contacts: they
     would be most of its token, all zero.
@@ -337,31 +429,6 @@ def _settings_of(path: Path) -> tuple[PredictorCfg, TrainCfg]:
     if config.training is None:
         raise TrainingError(f"'{path}' holds no settings of a training: it can be used, but not repeated")
     return config.predictor, from_plain(TrainCfg, migrate_settings(config.training), f"{path}: training")
-
-
-def _announce(command: Train, predictor: Predictor, data: TrajectoryDataset, valid: TrajectoryDataset) -> None:
-    count = sum(param.numel() for param in predictor.parameters())
-    budget = [f"{command.training.minutes:g} minutes"] if command.training.minutes else []
-    budget += [f"{command.training.updates} updates"] if command.training.updates else []
-    parts = [part.kind for part in (command.predictor.prior, command.predictor.network) if part is not None]
-    say(f"{data.spec.name}: {data.transitions:,} transitions to learn from, {valid.transitions:,} held out")
-    print(f"{' and '.join(parts)} with {count:,} parameters on {predictor.device}, for {' or '.join(budget)}")
-
-
-def _report(command: Train, result: TrainResult) -> None:
-    """Errors on the held-out trajectories, and where the model is."""
-    if result.errors is not None:
-        horizons = [horizon for horizon in command.training.validation_horizons if horizon <= result.errors.steps]
-        rows = result.errors.table(horizons or [result.errors.steps])
-        names = [name for name in next(iter(rows.values())) if not name.startswith("joint/")]
-        print("mean errors over held-out trajectories, open loop:")
-        table = Table()
-        for name in ("steps", *names):
-            table.add_column(name, justify="right")
-        for horizon, values in rows.items():
-            table.add_row(horizon, *(f"{values[name]:.3g}" for name in names))
-        console().print(table)
-    print(f"{result.updates} updates in {result.minutes:.1f} minutes; the model: {command.out / BEST}")
 
 
 __all__ = ["Train", "main", "parse"]

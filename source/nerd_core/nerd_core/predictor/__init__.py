@@ -8,7 +8,7 @@ fall, or nothing. The *residual* (:mod:`~nerd_core.predictor.residual_network`) 
 :class:`~nerd_core.predictor.predictor.Predictor` joins the two and is all that a checkpoint holds.
 
 Priors are in ``mechanics_prior``, ``free_motion`` and ``free_fall``; ``residual`` is the interface of what is added,
-``config`` has the settings, ``prediction`` what goes in and comes out.
+``config`` has the settings, ``prediction`` what goes in and comes out; ``motion_bounds`` keep a step near the data.
 
 Example::
 

@@ -27,6 +27,10 @@ class PredictorCfg:
     """What the network sees. Its ``contacts`` also say whether a prior is given contacts."""
     change: ChangeCfg = field(default_factory=ChangeCfg)
     """How the change of state is written."""
+    within_data: bool = False
+    """Whether what the network sees, the change of a step and the next state stay near the ranges of the training data
+    and within the robot's guard (see :mod:`nerd_core.predictor.motion_bounds`). A network that was never told what lies
+    outside then cannot run away there."""
     ensemble: int = bounded(1, at_least=1)
     """Number of networks, evaluated as one; their mean is the prediction, their spread says what was never seen."""
     force_head: bool = False

@@ -19,6 +19,7 @@ from ..network.normalisation import Normaliser
 from ..robot.frames import ChangeCodec
 from ..robot.spec import RobotSpec
 from .config import PredictorCfg
+from .motion_bounds import MotionBounds
 from .prediction import Encoded, Prediction
 from .residual import NoResidual, Residual
 from .residual_network import ResidualNetwork
@@ -45,6 +46,8 @@ class Predictor(nn.Module):
         self.codec = ChangeCodec(spec, cfg.change)
         self.contact_model = ContactModel(spec)
         self.change_normaliser = Normaliser(self.codec.dim, self.codec.groups, self.codec.resolution)
+        self.bounds = MotionBounds(spec, self.codec) if cfg.within_data else None
+        """How far a step may go; None for as far as the network says."""
         self.prior = None if cfg.prior is None else cfg.prior.build(spec, self.codec, self.needs_contacts)
         """What is known without the network."""
         traits = None if self.prior is None else self.prior.traits
@@ -187,7 +190,10 @@ class Predictor(nn.Module):
             States after the step, with the leading dimensions of the prediction.
         """
         change = self.change_normaliser.inverse(prediction.change)
-        return self.codec.apply(state.expand(*change.shape[:-1], state.shape[-1]), change)
+        state = state.expand(*change.shape[:-1], state.shape[-1])
+        if self.bounds is None:
+            return self.codec.apply(state, change)
+        return self.bounds.bound_state(self.codec.apply(state, self.bounds.bound_change(change)))
 
     def target(self, state: Tensor, next_state: Tensor) -> Tensor:
         """The normalised change that a perfect prediction would hold.
@@ -218,7 +224,10 @@ class Predictor(nn.Module):
         change = self.codec.encode(state, next_state)
         if self.prior is not None:
             self.prior.update_statistics(state, change)
-        self.change_normaliser.update(self.residual.update_statistics(state, control, contacts, change, self.prior))
+        in_views = self.residual.update_statistics(state, control, contacts, change, self.prior)
+        self.change_normaliser.update(in_views)
+        if self.bounds is not None:
+            self.bounds.update(torch.stack((state, next_state)), in_views)
 
     def finalise_statistics(self, force_scale: float | None = None) -> None:
         """Sets normalisers and prior from what they have seen.
@@ -230,6 +239,8 @@ class Predictor(nn.Module):
             self.prior.finalise_statistics()
         self.residual.finalise_statistics(force_scale)
         self.change_normaliser.finalise()
+        if self.bounds is not None:
+            self.bounds.finalise()
 
     @torch.no_grad()
     def set_residual_scale(self, encoded: Encoded, target: Tensor) -> None:

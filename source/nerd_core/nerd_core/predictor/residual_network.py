@@ -59,7 +59,9 @@ class ResidualNetwork(Residual):
         self.spec, self.codec, self.traits = spec, codec, traits
         hidden = () if traits is None else traits.hidden_parts
         self.tokenizer = Tokenizer(spec, cfg.token, hidden)
-        self.token_normaliser = Normaliser(self.tokenizer.dim, self.tokenizer.groups, self.tokenizer.least_units)
+        self.token_normaliser = Normaliser(
+            self.tokenizer.dim, self.tokenizer.groups, self.tokenizer.least_units, cfg.within_data
+        )
         self._outputs = {"change": codec.dim}
         if cfg.variance_head:
             self._outputs["log_var"] = codec.dim

@@ -9,7 +9,9 @@ minimised, within the ``regimes`` of motion; ``precomputed`` keeps what a prior 
 ``optimiser`` and ``soap`` change the weights, ``ema`` averages them, ``distributed`` joins several processes, and
 ``migration`` reads settings of earlier versions. ``saving`` lets a killed run go on, ``run_folder`` keeps a folder for
 one training at a time and earlier runs from harm, ``data_identity`` tells data from others, ``interrupts`` wait for
-whole updates, ``logs`` are for people. ``metrics`` measures roll-outs in metres and radians.
+whole updates, ``logs`` are for people. ``metrics`` measures roll-outs in metres and radians, and ``validation`` decides
+by them which weights are best. ``auto_preset`` finds by short trials which of the ``presets`` suits a robot, and
+``diagnosis`` why roll-outs of a model run away.
 
 Example::
 

@@ -16,6 +16,10 @@ class TrainingError(ValueError):
     """A run that cannot start, go on, or has diverged."""
 
 
+class TrainingDiverged(TrainingError):
+    """A run whose weights are no numbers any more."""
+
+
 @dataclass(frozen=True)
 class RolloutCfg:
     """Multi-step training: the loss of short roll-outs through the model's own predictions."""
@@ -92,9 +96,13 @@ class TrainCfg:
     validations: int = bounded(20, at_least=1)
     """How often to validate and save, at equal shares of the run."""
     validation_horizons: tuple[int, ...] = bounded((10, 100, 500), at_least=1)
-    """Horizons of the validation; the longest that the data reach decides which model is best."""
+    """Horizons of the validation; the error at the longest that the data reach decides which model is best."""
     validation_trajectories: int = bounded(128, at_least=1)
     """Trajectories in a validation."""
+    validation_steps: int = bounded(300, at_least=0)
+    """Steps that the roll-outs of a validation take at least. Beyond the recorded ones they have the controls of other
+    trajectories, and no error: only how many leave the robot's guard, or meet the bounds of a bounded model, is
+    counted. The best model is the one with the fewest of these, and then with the smallest error."""
     patience: int = bounded(0, at_least=0)
     """Validations without an improvement after which to stop; 0 to never stop early."""
     save_minutes: float = bounded(5.0, at_least=0.0)
@@ -110,4 +118,4 @@ class TrainCfg:
             raise TrainingError(f"got speed_weighting={self.speed_weighting} without regimes, expected both or neither")
 
 
-__all__ = ["RolloutCfg", "TrainCfg", "TrainingError"]
+__all__ = ["RolloutCfg", "TrainCfg", "TrainingDiverged", "TrainingError"]

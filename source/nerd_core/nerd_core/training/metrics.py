@@ -4,14 +4,15 @@
 """How far open-loop predictions are from the truth, in metres and radians.
 
 A roll-out starts at a true state with an empty history and sees only the controls. Errors are those of the paper
-(section 5.1): means over all steps from the first to the horizon, and over all trajectories, not errors at the end.
+(section 5.1): means over all steps from the first to the horizon, and over all trajectories, not errors at the end. One
+trajectory that runs away decides such a mean, so medians, and errors with the guard holding, stand beside it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -19,8 +20,10 @@ from torch import Tensor
 from ..contact.grounds import Ground
 from ..data.dataset import TrajectoryDataset
 from ..dynamics import rollout_states
+from ..predictor.motion_bounds import MotionBounds
 from ..predictor.predictor import Predictor
 from ..robot.frames import quat_conjugate, quat_mul, rotvec_from_quat, wrap_to_pi
+from ..robot.guard import StateGuard
 from ..robot.spec import RobotSpec
 from .losses import ground_of
 
@@ -72,27 +75,64 @@ class OpenLoopErrors:
     """Number of trajectories."""
     diverged: int
     """Trajectories that left the finite numbers. Their errors are infinite from there on, and so are the means."""
+    held: dict[str, Tensor] = field(default_factory=dict)
+    """Errors with the guard holding: a trajectory that leaves the robot's guard stays at its last good state, as in a
+    simulator. Of each trajectory after each step, by quantity, never of single joints, float64, shape (B, H)."""
+    left_guard: tuple[int, ...] = ()
+    """Steps at which trajectories left the robot's guard, or the finite numbers; one for each that did, rising."""
+    at_bounds: tuple[int, ...] = ()
+    """Steps at which other trajectories met the bounds of a bounded predictor (see
+    :mod:`nerd_core.predictor.motion_bounds`), which hold them, but far from all that it was trained on. Rising."""
 
     @property
     def steps(self) -> int:
         """Longest horizon."""
         return len(next(iter(self.curves.values())))
 
+    @property
+    def lost(self) -> int:
+        """Trajectories that left the guard or met the bounds of the predictor."""
+        return len(self.left_guard) + len(self.at_bounds)
+
     def at(self, horizon: int) -> dict[str, float]:
         """Temporal means over the steps 1 to ``horizon``, by quantity."""
-        if not 1 <= horizon <= self.steps:
-            raise ValueError(f"got the horizon {horizon}, expected 1 to {self.steps}")
+        self._check(horizon)
         return {name: float(curve[:horizon].mean()) for name, curve in self.curves.items()}
 
     def table(self, horizons: Sequence[int]) -> dict[str, dict[str, float]]:
         """Temporal means at several horizons as plain values; those that the trajectories do not reach are left out."""
         return {str(horizon): self.at(horizon) for horizon in horizons if horizon <= self.steps}
 
+    def spread(self, horizon: int) -> dict[str, dict[str, float]]:
+        """What one bad trajectory does not decide: by quantity ``mean``, ``median`` and ``q90`` (which nine of ten stay
+        below) over the trajectories of their temporal means up to ``horizon``, with the guard holding.
+        """
+        self._check(horizon)
+        rows = {name: error[:, :horizon].mean(1) for name, error in self.held.items()}
+        return {
+            name: {"mean": float(row.mean()), "median": float(row.quantile(0.5)), "q90": float(row.quantile(0.9))}
+            for name, row in rows.items()
+        }
+
     def score(self, horizon: int | None = None) -> float:
         """One number to compare models by: the geometric mean of the errors of base and joints at a horizon."""
         errors = self.at(self.steps if horizon is None else horizon)
-        main = [max(value, 1e-12) for name, value in errors.items() if not name.startswith("joint/")]
-        return math.exp(sum(map(math.log, main)) / len(main)) if all(map(math.isfinite, main)) else math.inf
+        return _geometric_mean([value for name, value in errors.items() if not name.startswith("joint/")])
+
+    def held_score(self) -> float:
+        """As :meth:`score` over all steps, with the guard holding: finite for roll-outs that leave it, too."""
+        return _geometric_mean([float(error.mean()) for error in self.held.values()])
+
+    def _check(self, horizon: int) -> None:
+        if not 1 <= horizon <= self.steps:
+            raise ValueError(f"got the horizon {horizon}, expected 1 to {self.steps}")
+
+
+def _geometric_mean(values: Sequence[float]) -> float:
+    """Of errors; infinite if one is."""
+    if not all(map(math.isfinite, values)):
+        return math.inf
+    return math.exp(sum(math.log(max(value, 1e-12)) for value in values) / len(values))
 
 
 @torch.no_grad()
@@ -121,7 +161,7 @@ def compare(spec: RobotSpec, states: Tensor, truth: Tensor) -> OpenLoopErrors:
         states: Predicted states, the first included, shape (B, H + 1, S).
         truth: True states, shape (B, H + 1, S).
     """
-    return _summarise(spec, *_sums(spec, states, truth), states.shape[0])
+    return _join(spec, [_errors(spec, states, truth)])
 
 
 def open_loop(
@@ -130,6 +170,7 @@ def open_loop(
     horizon: int,
     trajectories: int | None = None,
     chunk: int = 256,
+    least_steps: int = 0,
 ) -> OpenLoopErrors:
     """Errors of roll-outs from the beginnings of recorded trajectories, with the recorded controls.
 
@@ -139,6 +180,8 @@ def open_loop(
         horizon: Number of steps.
         trajectories: Number of trajectories at most; all by default.
         chunk: Trajectories that are rolled out at a time. Bounds the memory taken.
+        least_steps: Steps that a roll-out takes at least, to see whether it leaves the guard or the bounds. Beyond the
+            horizon it has the controls of other trajectories, and no error.
     """
     device, was_training = predictor.device, predictor.training
     predictor.eval()
@@ -147,34 +190,69 @@ def open_loop(
         raise ValueError(
             f"got the horizon {horizon}, the longest of {len(dataset)} trajectories has {dataset.length.max()} steps"
         )
-    sums: dict[str, Tensor] = {}
-    diverged = 0
+    parts = []
     for first in range(0, len(which), chunk):
         part = which[first : first + chunk]
         batch = dataset.gather(part, 0 * part, horizon).to(device)
-        states = predict(predictor, batch.state[:, 0], batch.control, ground_of(batch))
-        found, lost = _sums(predictor.spec, states, batch.state)
-        sums = {name: value + sums[name] if sums else value for name, value in found.items()}
-        diverged += lost
+        steps = max(horizon, least_steps)
+        controls = torch.cat([batch.control.roll(turn, 0) for turn in range(math.ceil(steps / horizon))], 1)
+        states = predict(predictor, batch.state[:, 0], controls[:, :steps], ground_of(batch))
+        parts.append(_errors(predictor.spec, states, batch.state, predictor.bounds))
     predictor.train(was_training)
-    return _summarise(predictor.spec, sums, diverged, len(which))
+    return _join(predictor.spec, parts)
 
 
-def _sums(spec: RobotSpec, states: Tensor, truth: Tensor) -> tuple[dict[str, Tensor], int]:
-    """Sums of the errors over trajectories, after each step; and how many trajectories left the finite numbers."""
-    states, truth = states[:, 1:], truth[:, 1:]
+@dataclass(frozen=True)
+class _Part:
+    """Errors of some trajectories."""
+
+    sums: dict[str, Tensor]
+    diverged: int
+    held: dict[str, Tensor]
+    left_guard: Tensor
+    at_bounds: Tensor
+
+
+def _errors(spec: RobotSpec, states: Tensor, truth: Tensor, bounds: MotionBounds | None = None) -> _Part:
+    """Errors of roll-outs that may go on beyond the truth."""
+    guard = StateGuard(spec).to(states.device)
+    first_bad = _first(~guard(states[:, 1:]))
+    first_bound = torch.zeros_like(first_bad) if bounds is None else _first(~bounds.within(states[:, 1:]))
+    step = torch.arange(states.shape[1], device=states.device)
+    # A roll-out that left the guard stays at the state before.
+    last_good = torch.where(first_bad > 0, first_bad - 1, states.shape[1]).unsqueeze(-1).minimum(step)
+    held = states.gather(1, last_good.unsqueeze(-1).expand_as(states))[:, 1 : truth.shape[1]]
+    states, truth = states[:, 1 : truth.shape[1]], truth[:, 1:]
     errors = state_errors(spec, states, truth)
     joints = joint_errors(spec, states, truth)
     errors |= {f"joint/{joint.name}": joints[..., index] for index, joint in enumerate(spec.joints)}
     lost = ~states.isfinite().all(-1)
-    sums = {name: error.double().masked_fill(lost, math.inf).sum(0).cpu() for name, error in errors.items()}
-    return sums, int(lost.any(-1).sum())
+    return _Part(
+        sums={name: error.double().masked_fill(lost, math.inf).sum(0).cpu() for name, error in errors.items()},
+        diverged=int(lost.any(-1).sum()),
+        held={name: error.double().cpu() for name, error in state_errors(spec, held, truth).items()},
+        left_guard=first_bad[first_bad > 0].cpu(),
+        at_bounds=first_bound[(first_bound > 0) & (first_bad == 0)].cpu(),
+    )
 
 
-def _summarise(spec: RobotSpec, sums: dict[str, Tensor], diverged: int, count: int) -> OpenLoopErrors:
-    if not sums:
+def _first(happens: Tensor) -> Tensor:
+    """Number of the first step, counted from one, at which something happens; 0 for never. Shape (B, T) to (B,)."""
+    return torch.where(happens.any(1), happens.int().argmax(1) + 1, 0)
+
+
+def _join(spec: RobotSpec, parts: Sequence[_Part]) -> OpenLoopErrors:
+    names = parts[0].sums
+    if not names:
         raise ValueError(f"'{spec.name}' has neither a free root nor joints: there is nothing to compare")
-    return OpenLoopErrors({name: value / count for name, value in sums.items()}, count, diverged)
+    held = {name: torch.cat([part.held[name] for part in parts]) for name in parts[0].held}
+    count = len(next(iter(held.values())))
+    left_guard, at_bounds = (
+        tuple(sorted(int(step) for part in parts for step in getattr(part, name)))
+        for name in ("left_guard", "at_bounds")
+    )
+    curves = {name: torch.stack([part.sums[name] for part in parts]).sum(0) / count for name in names}
+    return OpenLoopErrors(curves, count, sum(part.diverged for part in parts), held, left_guard, at_bounds)
 
 
 __all__ = ["OpenLoopErrors", "compare", "joint_errors", "open_loop", "predict", "state_errors"]

@@ -29,8 +29,9 @@ from tqdm import tqdm
 from ..compilation import CompiledOrPlain
 from ..data.dataset import TrajectoryDataset
 from ..data.sampler import Prefetcher, WindowSampler
+from ..files.atomic import write_json
 from ..predictor.predictor import Predictor
-from .config import TrainCfg, TrainingError
+from .config import TrainCfg, TrainingDiverged, TrainingError
 from .data_identity import run_identities
 from .distributed import join_processes
 from .ema import ExponentialMovingAverage
@@ -38,13 +39,14 @@ from .feasibility import require_memory
 from .interrupts import Interrupts
 from .logs import Logs
 from .losses import StateScale, one_step_loss, rollout_loss
-from .metrics import OpenLoopErrors, open_loop
+from .metrics import OpenLoopErrors
 from .optimiser import make_optimiser
 from .precomputed import CHUNK, PrecomputedTransitions, require_single_steps
 from .preparation import choose_parts, gather_statistics
 from .regimes import Regimes
-from .run_folder import LAST, LOGS, RunFolder
-from .saving import restore_run, save_run
+from .run_folder import BEST, LAST, LOGS, TRIALS, RunFolder
+from .saving import restore_run, save_run, write_checkpoint
+from .validation import validate, validation_summary
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +58,10 @@ LOG_INTERVAL = 50
 
 INTERRUPTED = 2.0
 """Progress when someone asked to end the run."""
+
+MAX_VALIDATION_SHARE = 0.15
+"""Share of the time that validations may take where only time is the budget: on a slow machine, or with a large robot,
+little of it would be left for training."""
 
 BAR = "{percentage:3.0f} %|{bar}| {elapsed}<{remaining}{postfix}"
 
@@ -71,7 +77,11 @@ class TrainResult:
     errors: OpenLoopErrors | None
     """Errors of the last weights on the validation data."""
     best: float
-    """Smallest score in a validation; infinite without one."""
+    """Score of the best validation, with the guard holding; infinite without one."""
+    lost: int
+    """Roll-outs of that validation that left the guard or met the bounds of the model."""
+    rollouts: int
+    """Roll-outs of a validation; 0 without one."""
     history: list[dict[str, Any]]
     """What each validation found."""
 
@@ -85,6 +95,7 @@ def train(
     resume: bool = False,
     quiet: bool = False,
     overwrite: bool = False,
+    trials: dict[str, Any] | None = None,
 ) -> TrainResult:
     """Trains a predictor in place.
 
@@ -97,13 +108,15 @@ def train(
         resume: Whether to go on from ``last``, if it is there.
         quiet: Whether to hide the progress bar.
         overwrite: Whether a new run may begin where there is an earlier one, which is then put aside under a new name.
+        trials: What was tried before, plain values that are kept with a new run; see :mod:`.auto_preset`.
 
     Raises:
         KeyboardInterrupt: Ctrl-C or SIGTERM has ended the run, after an update, and all is saved.
     """
     cfg = cfg or TrainCfg(minutes=5.0)
     require_memory(predictor, cfg)
-    with Run(predictor, data, valid, cfg, None if out is None else Path(out), resume, quiet, overwrite) as run:
+    folder = None if out is None else Path(out)
+    with Run(predictor, data, valid, cfg, folder, resume, quiet, overwrite, trials) as run:
         while (progress := run.progress()) < 1.0:
             loss = update_weights(run, progress)
             run.log_progress(progress, loss)
@@ -150,9 +163,10 @@ class Run:
         resume: bool,
         quiet: bool,
         overwrite: bool = False,
+        trials: dict[str, Any] | None = None,
     ):
         """Sets everything up, or takes it from the last save. The arguments are those of :func:`train`."""
-        self.began, self.before = time.monotonic(), 0.0
+        self.began, self.before, self.validating = time.monotonic(), 0.0, 0.0
         self.predictor, self.valid, self.cfg, self.out = predictor, valid, cfg, out
         self.digests = {"trajectories": data.dataset_hash}
         self.device = predictor.device
@@ -165,7 +179,7 @@ class Run:
         self.scale = StateScale(data.spec)
         self.regimes = Regimes(data.spec).to(self.device) if cfg.regimes else None
         self.noise = torch.Generator(self.device)
-        self.update, self.best, self.validations_without_gain = 0, math.inf, 0
+        self.update, self.best, self.lost, self.validations_without_gain = 0, math.inf, 0, 0
         self.best_weights: dict[str, Tensor] | None = None
         self.best_is_saved = True
         self.history: list[dict[str, Any]] = []
@@ -176,14 +190,14 @@ class Run:
         self.folder = RunFolder(out) if out is not None and self.processes.is_first else None
         try:
             self.processes.wait_for_all()  # the first one may have brought the folder in order
-            self._set_out(data, resume, overwrite)
+            self._set_out(data, resume, overwrite, trials)
         except BaseException:
             self._close_folder()
             raise
         hidden = quiet or not self.processes.is_first
         self.bar = tqdm(total=100.0, initial=100.0 * self.done, disable=hidden, bar_format=BAR)
 
-    def _set_out(self, data: TrajectoryDataset, resume: bool, overwrite: bool) -> None:
+    def _set_out(self, data: TrajectoryDataset, resume: bool, overwrite: bool, trials: dict[str, Any] | None) -> None:
         """Takes everything from the last save, or begins anew: an earlier run is put aside when all else has gone well.
 
         Saved at once, before anything else stands in the folder, a run can go on whenever it is killed.
@@ -205,6 +219,8 @@ class Run:
             predictor.set_residual_scale(known.encoded, known.target)
         if self.folder is not None and saved is None:
             with self.folder.begin():
+                if trials is not None:
+                    write_json(self.folder.path / TRIALS, trials)
                 save_run(self)
         self.logs = Logs(self.folder.path / LOGS if self.folder is not None else None)
 
@@ -309,11 +325,11 @@ class Run:
             return
         value = float(loss.detach())
         if not math.isfinite(value):
-            raise TrainingError(
-                f"the loss is {value} after {self.update} updates: use a smaller learning rate or shorter roll-outs"
-            )
+            self.refuse(f"the loss is {value}")
         self.log({"loss": value, "learning rate": self.cfg.optimiser.rate(before)})
-        self.bar.set_postfix_str(f"{self.update} updates, loss {value:.2f}, {self.validation_summary()}", refresh=False)
+        self.bar.set_postfix_str(
+            f"{self.update} updates, loss {value:.2f}, {validation_summary(self.history)}", refresh=False
+        )
         self.bar.update(100.0 * self.done - self.bar.n)
 
     def log(self, values: dict[str, float]) -> None:
@@ -328,39 +344,29 @@ class Run:
         """
         parts, done = self.cfg.validations, self.done
         if done < 1.0 and math.floor(before * parts) < math.floor(done * parts):
-            self.validate()
+            if self.cfg.updates is not None or self.validating <= MAX_VALIDATION_SHARE * self.elapsed:
+                self.validate()
             save_run(self)
         elif time.monotonic() - self.saved > 60.0 * self.cfg.save_minutes:
             save_run(self)
 
     def validate(self) -> OpenLoopErrors | None:
-        """Errors on the validation data, of the averaged weights. Keeps these if they are the best so far; to be
-        followed by a save.
-        """
-        if self.valid is None or not self.processes.is_first:
-            return None
-        longest = int(self.valid.length.max())
-        horizons = [horizon for horizon in self.cfg.validation_horizons if horizon <= longest] or [longest]
-        with self.ema.average_weights():
-            errors = open_loop(self.predictor, self.valid, max(horizons), self.cfg.validation_trajectories)
-            score, table = errors.score(), errors.table(horizons)
-            self.history.append({"update": self.update, "minutes": self.elapsed / 60, "score": score, "errors": table})
-            self.log({f"error over {steps} steps/{name}": x for steps, row in table.items() for name, x in row.items()})
-            self.validations_without_gain += 1
-            if score < self.best:
-                self.best, self.validations_without_gain = score, 0
-                self.best_weights = {name: x.detach().clone() for name, x in self.predictor.state_dict().items()}
-                self.best_is_saved = False
-        return errors
+        """Errors on the validation data, see :func:`~nerd_core.training.validation.validate`."""
+        return validate(self) if self.processes.is_first else None
 
-    def validation_summary(self) -> str:
-        """The last validation in a few words."""
-        if not self.history:
-            return "not validated yet"
-        errors = self.history[-1]["errors"]
-        horizon = max(errors, key=int)
-        values = [f"{name} {value:.2g}" for name, value in errors[horizon].items() if not name.startswith("joint/")]
-        return f"{', '.join(values)} over {horizon} steps"
+    def _keep_unvalidated(self) -> None:
+        """Writes the last weights as the best, where no validation could tell; refuses those that all of them did."""
+        if self.history:
+            self.refuse("every roll-out of every validation left the finite numbers")
+        write_checkpoint(self, BEST)
+
+    def refuse(self, what: str) -> NoReturn:
+        """Ends a run whose weights are no numbers any more.
+
+        Args:
+            what: What is not finite.
+        """
+        raise TrainingDiverged(f"{what} after {self.update} updates: use a smaller learning rate or shorter roll-outs")
 
     def finalise(self) -> TrainResult:
         """Validates and saves a last time, and gives the predictor the best weights."""
@@ -373,9 +379,12 @@ class Run:
             self.predictor.load_state_dict(self.best_weights)
         else:
             self.ema.copy_to_model()
+            if self.processes.is_first:
+                self._keep_unvalidated()
         self.processes.share_weights(self.predictor)
         self.processes.wait_for_all()
-        return TrainResult(self.update, minutes, errors, self.best, self.history)
+        rollouts = self.history[-1].get("rollouts", 0) if self.history else 0
+        return TrainResult(self.update, minutes, errors, self.best, self.lost, rollouts, self.history)
 
     # -- parts -----------------------------------------------------------------------------------------------------
 

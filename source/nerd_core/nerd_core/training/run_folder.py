@@ -6,7 +6,8 @@
 ===================  ==============================================================================================
 ``last``, ``best``   checkpoints: where the run can go on, and the smallest error on validation data
 ``logs``             what tensorboard shows
-``previous-<time>``  these three of an earlier run, which a new one has put aside
+``trials.json``      what was tried before the run, and chosen (:mod:`.auto_preset`)
+``previous-<time>``  all these of an earlier run, which a new one has put aside
 ``.lock``            who works here; the system frees it when that process ends, however it ends
 ``.aside``           an earlier run on its way to ``previous-<time>``
 ===================  ==============================================================================================
@@ -31,11 +32,11 @@ from .config import TrainingError
 
 logger = logging.getLogger(__name__)
 
-LAST, BEST, LOGS = "last", "best", "logs"
+LAST, BEST, LOGS, TRIALS = "last", "best", "logs", "trials.json"
 LOCK, ASIDE = ".lock", ".aside"
 
 # ``last`` goes first and comes back last: where it stands says whether a new run has begun.
-MOVED = (LAST, BEST, LOGS)
+MOVED = (LAST, BEST, TRIALS, LOGS)
 """What is put aside, in this order."""
 
 
@@ -69,7 +70,7 @@ class RunFolder:
 
     def require_free(self) -> None:
         """Refuses a folder in which a new run would take the place of an earlier model."""
-        names = [name for name in MOVED if (self.path / name).exists()]
+        names = self._present()
         if self.can_go_on:
             raise TrainingError(
                 f"'{self.path}' holds an earlier run ({', '.join(names)}): --resume goes on with it, --overwrite puts "
@@ -84,7 +85,7 @@ class RunFolder:
     @contextlib.contextmanager
     def begin(self) -> Iterator[None]:
         """Puts an earlier run aside while the block writes the first ``last`` of a new one; back if that fails."""
-        names = [name for name in MOVED if (self.path / name).exists()]
+        names = self._present()
         try:
             if names:
                 (self.path / ASIDE).mkdir()
@@ -106,6 +107,14 @@ class RunFolder:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _present(self) -> list[str]:
+        """What there is of a run; trials alone are those of one that was killed before it began."""
+        names = [name for name in MOVED if (self.path / name).exists()]
+        if names == [TRIALS]:
+            (self.path / TRIALS).unlink()
+            return []
+        return names
+
     def _finish_putting_aside(self) -> None:
         """Gives an earlier run its new name if a new one has begun, and else puts it back."""
         aside = self.path / ASIDE
@@ -117,6 +126,8 @@ class RunFolder:
             aside.rename(place)
             logger.warning("the earlier run in '%s' is now '%s'", self.path, place)
             return
+        if TRIALS not in moved:
+            (self.path / TRIALS).unlink(missing_ok=True)  # of the new one, which has not begun
         for name in reversed(moved):
             (aside / name).rename(self.path / name)
         aside.rmdir()
@@ -167,4 +178,4 @@ def _holder() -> str:
     return f"process {os.getpid()} on {platform.node()}, since {datetime.datetime.now():%Y-%m-%d %H:%M:%S}\n"
 
 
-__all__ = ["BEST", "LAST", "LOGS", "RunFolder", "can_go_on"]
+__all__ = ["BEST", "LAST", "LOGS", "TRIALS", "RunFolder", "can_go_on"]

@@ -40,10 +40,12 @@ def check_saved_state(run: Run, state: Any) -> None:
         raise _unfit("seconds", state["seconds"], "a finite time of at least 0")
     if not (_number(_entry(state, "best", "the state"), "best", finite=False) <= math.inf):
         raise _unfit("best", state["best"], "an error")
-    for name in ("settings", "data"):
-        if not isinstance(state.get(name, {}), dict):
-            raise _unfit(name, state[name], "an object")
-    _entry(state, "settings", "the state")
+    if not isinstance(_entry(state, "settings", "the state"), dict):
+        raise _unfit("settings", state["settings"], "an object")
+    # Earlier versions told neither of these.
+    if not isinstance(state.get("data"), (dict, type(None))):
+        raise _unfit("data", state["data"], "an object")
+    _count(state.get("lost", 0), "lost")
     _history(_entry(state, "history", "the state"))
     params = [param.detach() for param in run.params]
     _tensors(_entry(state, "weights", "the state"), params, "weights")

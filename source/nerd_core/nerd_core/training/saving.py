@@ -15,7 +15,7 @@ import torch
 from .. import checkpoint
 from ..files.provenance import describe_run
 from ..files.serialization import to_plain
-from .config import TrainingError
+from .config import TrainCfg, TrainingError
 from .data_identity import differences
 from .migration import migrate_settings
 from .optimiser import load_optimiser_state, optimiser_state
@@ -24,6 +24,9 @@ from .saved_state import check_saved_state
 
 if TYPE_CHECKING:
     from .run import Run
+
+TRAINING_DEFAULTS = to_plain(TrainCfg(updates=1))
+"""Settings that a run of an earlier version does not tell are as they are by default."""
 
 
 def save_run(run: Run) -> None:
@@ -41,6 +44,7 @@ def save_run(run: Run) -> None:
         "update": run.update,
         "seconds": run.elapsed,
         "best": run.best,
+        "lost": run.lost,
         "stale": run.validations_without_gain,
         "history": run.history,
         "weights": [param.detach().clone() for param in run.params],
@@ -89,7 +93,7 @@ def restore_run(run: Run, out: Path) -> None:
     """
     state = checkpoint.load_training_state(out / LAST)
     check_saved_state(run, state)
-    settings, before = to_plain(run.cfg), migrate_settings(state["settings"])
+    settings, before = to_plain(run.cfg), TRAINING_DEFAULTS | migrate_settings(state["settings"])
     if before != settings:
         changed = sorted(key[:60] for key in settings | before if before.get(key) != settings.get(key))
         raise TrainingError(
@@ -108,6 +112,7 @@ def restore_run(run: Run, out: Path) -> None:
     run.predictor.load_state_dict(_tensors(run, out / LAST))
     run.update, run.before = state["update"], state["seconds"]
     run.best, run.validations_without_gain, run.history = state["best"], state["stale"], state["history"]
+    run.lost = state.get("lost", 0)
     if math.isfinite(run.best):
         run.best_weights = _best_weights(run, out)
     with torch.no_grad():

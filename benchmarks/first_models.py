@@ -1,0 +1,147 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""How good the first model of a robot is when nobody knows an option: data, training and 128 held-out roll-outs.
+
+    python benchmarks/first_models.py --work runs/first --json docs/evidence/first_models.json
+    python benchmarks/first_models.py --work runs/first --only anymal --minutes 3
+
+For each robot ``nerd generate --task TASK --transitions 300000`` collects, ``nerd train DATA --out RUN --minutes 5``
+trains, and the model is rolled out from the first states of trajectories of 500 steps that another seed drew. Data and
+finished runs are kept in the work folder, so an interrupted benchmark goes on. Minutes are those of the clock: let
+nothing else run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+TASKS = {
+    "anymal": "NeRD-Velocity-Flat-AnymalC-PD",
+    "franka": "NeRD-Isaac-Reach-Franka",
+    "pendulum": "NeRD-Double-Pendulum",
+    "cartpole": "NeRD-Cartpole",
+    "ant": "NeRD-Ant-Run",
+}
+"""Robots and their tasks. That of ANYmal C is the stock one, see ``first_models_tasks``."""
+
+HORIZONS = (10, 100, 500)
+ROLLOUTS = 128
+TRANSITIONS = 300_000
+
+QUANTITIES = {"base_position_m": "m", "base_orientation_rad": "rad", "joint_rad": "joints rad", "joint_m": "joints m"}
+"""Quantities, and how the table calls them."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How good first models are."""
+
+    work: Path = Path("runs/first")
+    """Folder for data and runs."""
+    minutes: float = 5.0
+    """Budget of each training [min]."""
+    updates: int | None = None
+    """Budget in updates instead, for a machine that is busy."""
+    only: tuple[str, ...] = ()
+    """Robots; all by default."""
+    json: Path | None = None
+    """File for all numbers."""
+
+
+def main() -> None:
+    """Collects, trains and measures what is missing, and prints the table."""
+    options = tyro.cli(Options, description=__doc__)
+    environment = make_environment(options.work)
+    rows = {}
+    for name in options.only or TASKS:
+        collect(options.work, name, environment)
+        run = options.work / "runs" / name
+        if not (run / "best").exists():
+            minutes, updates = ("--minutes", options.minutes), ("--updates", options.updates)
+            budget = minutes if options.updates is None else updates
+            nerd(["train", options.work / "data" / name, "--out", run, *budget], environment, may_fail=True)
+        if (run / "best").exists():
+            rows[name] = measure(run, options.work / "data" / f"{name}-test")
+            print(json.dumps(rows[name]), flush=True)
+        else:
+            print(f"{name}: the training failed")
+    print_table(rows)
+    if options.json is not None:
+        from nerd_core.files.provenance import describe_run
+
+        options.json.write_text(json.dumps({"rows": rows, **describe_run()}, indent=1) + "\n", encoding="utf-8")
+
+
+def make_environment(work: Path) -> dict[str, str]:
+    """Environment of the commands, in which the tasks beside this program are found as those of a package are."""
+    package = work / "package"
+    metadata = package / "first_models_tasks-0.1.dist-info"
+    metadata.mkdir(parents=True, exist_ok=True)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: first-models-tasks\nVersion: 0.1\n")
+    (metadata / "entry_points.txt").write_text("[isaaclab.tasks]\nfirst_models_tasks = first_models_tasks\n")
+    paths = [os.environ.get("PYTHONPATH", ""), str(Path(__file__).parent), str(package.absolute())]
+    return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+
+def collect(work: Path, name: str, environment: dict[str, str]) -> None:
+    """Collects data to learn from, and roll-outs to judge by, unless they are there."""
+    held_out = ("--steps", 500, "--num-envs", ROLLOUTS, "--seed", 777)
+    for folder, count, words in ((name, TRANSITIONS, ()), (f"{name}-test", 500 * ROLLOUTS, held_out)):
+        out = work / "data" / folder
+        if not (out / "report.json").exists():
+            nerd(["generate", "--task", TASKS[name], "--out", out, "--transitions", count, *words], environment)
+
+
+def nerd(words: list[Any], environment: dict[str, str], may_fail: bool = False) -> None:
+    """Runs a command of ``nerd``."""
+    command = [sys.executable, "-m", "nerd_core", *map(str, words)]
+    subprocess.run(command, env=environment, check=not may_fail)
+
+
+def measure(run: Path, held_out: Path) -> dict[str, Any]:
+    """Roll-outs of a model, against the solver's."""
+    import torch
+
+    from nerd_core import checkpoint
+    from nerd_core.data.dataset import TrajectoryDataset
+    from nerd_core.training.metrics import open_loop
+
+    torch.set_num_threads(1)
+    predictor = checkpoint.load(run / "best")
+    errors = open_loop(predictor, TrajectoryDataset.open(held_out), max(HORIZONS), ROLLOUTS)
+    config = checkpoint.read_config(run / "best")
+    trials = run / "trials.json"
+    return {
+        "preset": json.loads(trials.read_text(encoding="utf-8"))["preset"] if trials.exists() else None,
+        "trained": config.results["validation"],
+        "rollouts": errors.trajectories,
+        "left_guard": list(errors.left_guard),
+        "at_bounds": list(errors.at_bounds),
+        "spread": {str(horizon): errors.spread(horizon) for horizon in HORIZONS},
+    }
+
+
+def print_table(rows: dict[str, dict[str, Any]]) -> None:
+    """A table in Markdown: medians of the mean errors up to each horizon."""
+    print("| robot | preset | left the guard | met the bounds | " + " | ".join(f"{h} steps" for h in HORIZONS) + " |")
+    print("|---" * (4 + len(HORIZONS)) + "|")
+    for name, row in rows.items():
+        errors = []
+        for horizon in HORIZONS:
+            spread = row["spread"][str(horizon)]
+            errors.append(", ".join(f"{spread[key]['median']:.2g} {QUANTITIES[key]}" for key in spread))
+        lost = f"{len(row['left_guard'])} | {len(row['at_bounds'])}"
+        print(f"| {name} | {row['preset']} | {lost} | " + " | ".join(errors) + " |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Judging a run while it goes on: how many roll-outs are lost, and how large the errors of the averaged weights are."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING, Any
+
+from .metrics import OpenLoopErrors, open_loop
+
+if TYPE_CHECKING:
+    from .run import Run
+
+
+def validate(run: Run) -> OpenLoopErrors | None:
+    """Errors on the validation data, of the averaged weights; None without such data. Keeps the weights if they are the
+    best so far: those that lose the fewest roll-outs, and of these the ones with the smallest error. The next save
+    writes them. What leaves the finite numbers in every roll-out is never kept.
+
+    Args:
+        run: The run. Only the first process may call this.
+    """
+    if run.valid is None:
+        return None
+    began, longest = time.monotonic(), int(run.valid.length.max())
+    cfg = run.cfg
+    horizons = [horizon for horizon in cfg.validation_horizons if horizon <= longest] or [longest]
+    with run.ema.average_weights():
+        if not all(bool(param.isfinite().all()) for param in run.params):
+            run.refuse("weights are not finite")
+        errors = open_loop(
+            run.predictor, run.valid, max(horizons), cfg.validation_trajectories, least_steps=cfg.validation_steps
+        )
+        score, lost, table = errors.held_score(), errors.lost, errors.table(horizons)
+        medians = {name: each["median"] for name, each in errors.spread(errors.steps).items()}
+        row = {"update": run.update, "minutes": run.elapsed / 60, "score": score, "errors": table}
+        run.history.append(row | {"lost": lost, "rollouts": errors.trajectories, "medians": medians})
+        run.log({f"error over {steps} steps/{name}": x for steps, row in table.items() for name, x in row.items()})
+        run.log({"roll-outs lost": lost})
+        run.validations_without_gain += 1
+        learned = errors.diverged < errors.trajectories
+        if learned and (run.best == math.inf or (lost, score) < (run.lost, run.best)):
+            run.best, run.lost, run.validations_without_gain = score, lost, 0
+            run.best_weights = {name: x.detach().clone() for name, x in run.predictor.state_dict().items()}
+            run.best_is_saved = False
+    run.validating += time.monotonic() - began
+    return errors
+
+
+def validation_summary(history: list[dict[str, Any]]) -> str:
+    """The last validation in a few words.
+
+    Args:
+        history: What each validation found.
+    """
+    if not history:
+        return "not validated yet"
+    errors = history[-1]["errors"]
+    horizon = max(errors, key=int)
+    values = [f"{name} {value:.2g}" for name, value in errors[horizon].items() if not name.startswith("joint/")]
+    lost = history[-1].get("lost")
+    return f"{', '.join(values)} over {horizon} steps" + (f", {lost} lost" if lost else "")
+
+
+__all__ = ["validate", "validation_summary"]
