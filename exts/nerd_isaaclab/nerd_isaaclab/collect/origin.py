@@ -23,8 +23,6 @@ def origin_of(cfg: CollectCfg) -> ShardMeta:
     Args:
         cfg: What to collect, resolved.
     """
-    from ..policies.load import load_policy
-
     notes = {
         "initial": cfg.initial,
         "ranges": json.dumps(cfg.ranges, sort_keys=True),
@@ -42,6 +40,8 @@ def origin_of(cfg: CollectCfg) -> ShardMeta:
             "visited_steps": str(cfg.visited_steps),
         }
     if cfg.policy is not None:
+        from ..policies.load import load_policy  # loads PyTorch
+
         notes |= {"policy": load_policy(cfg.policy).digest(), "policy_noise": f"{cfg.policy_noise:g}"}
     for word in cfg.overrides:
         path, _, value = without_folder(word).partition("=")

@@ -40,8 +40,8 @@ from ..files.serialization import to_plain
 from .options import read_options
 from .terminal import console, say
 
-MOST = 2000
-"""Longest name that is shown [characters]."""
+MOST = 4000
+"""Longest line of a dataset that is shown [characters]."""
 
 
 @dataclass
@@ -276,7 +276,7 @@ def _table(title: str, first: str, numbers: Iterable[str]) -> Table:
 
 def _text(words: str) -> str:
     """Words of a dataset, which anybody may have written, for rich's markup."""
-    return escape(printable(words[:MOST]))
+    return escape(printable("\n".join(line[:MOST] for line in words.split("\n"))))
 
 
 def _human(value: object) -> str:
