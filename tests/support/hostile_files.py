@@ -105,7 +105,7 @@ def changed(rng: random.Random, tree: Any) -> Any:
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
         where = rng.choice(places(tree) or [()])
         if not where:
-            return rng.choice(VALUES)
+            return _value(rng)
         holder = tree
         for key in where[:-1]:
             holder = holder[key]
@@ -113,12 +113,17 @@ def changed(rng: random.Random, tree: Any) -> Any:
         if action == 0 and isinstance(holder, dict):
             del holder[key]
         elif action == 1 and isinstance(holder, dict):
-            holder[rng.choice(["x", "\x1b[2J", "environments", "k" * 5000, ""])] = rng.choice(VALUES)
+            holder[rng.choice(["x", "\x1b[2J", "environments", "k" * 5000, ""])] = _value(rng)
         elif isinstance(old, torch.Tensor) and action < 6:
             holder[key] = _spoiled(rng, old)
         else:
-            holder[key] = rng.choice(VALUES)
+            holder[key] = _value(rng)
     return tree
+
+
+def _value(rng: random.Random) -> Any:
+    """A hostile value of its own, which later changes may spoil further."""
+    return copy.deepcopy(rng.choice(VALUES))
 
 
 def _spoiled(rng: random.Random, tensor: torch.Tensor) -> torch.Tensor:
