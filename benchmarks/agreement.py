@@ -37,6 +37,8 @@ class Drives:
     """Expression for the joints that are driven."""
     reach: float
     """How far random targets are from the default at most [rad]."""
+    robot: str = ""
+    """Name of the robot, if not that of the row."""
     height: float | None = None
     """Height of a fixed base, if not the robot's own [m]."""
     spread: dict[str, Any] = field(default_factory=dict)
@@ -56,8 +58,17 @@ ROBOTS = {
     "anymal_c": Drives(
         80.0, 2.0, 80.0, ".*", 0.2, spread={"root_height": (0.6, 0.7), "root_tilt": 0.1, "joint_pos_share": 0.01}
     ),
+    "anymal_c_falling": Drives(
+        80.0,
+        2.0,
+        80.0,
+        ".*",
+        0.2,
+        robot="anymal_c",
+        spread={"root_height": (390.0, 400.0), "root_tilt": 0.1, "joint_pos_share": 0.01},
+    ),
 }
-"""Robots and their drives."""
+"""Robots and their drives; the last one touches the ground in none of the motions."""
 
 PASSIVE_STEPS, DRIVEN_STEPS, HELD_STEPS = 500, 100, 20
 """Lengths of the motions, and how long a random target stays [control steps]."""
@@ -93,7 +104,7 @@ def make_scene(name: str, envs: int) -> tuple[Any, Any]:
 
     drives, task = ROBOTS[name], "NeRD-Double-Pendulum"
     cfg: Any = parse_env_cfg(task, device="cpu", num_envs=envs, overrides=["physics=ovphysx"])
-    robot: Any = find_robot(name).articulation()
+    robot: Any = find_robot(drives.robot or name).articulation()
     others = {key: actuator for key, actuator in robot.actuators.items() if key == "hand"}
     driven = ImplicitActuatorCfg(
         joint_names_expr=[drives.joints],

@@ -41,9 +41,7 @@ class JointParameters:
     upper: float
     """Upper stop [rad or m], very far away where there is none."""
     damping: float
-    """Damping of a drive that does nothing but brake [N m s/rad or N s/m], zero without one."""
-    is_driven: int
-    """Whether there is more than that: a drive with targets or a limit, friction, a limit of the speed."""
+    """Damping of the drive [N m s/rad or N s/m], zero without one."""
     typical_delassus: float
     """Delassus diagonal in the middle of the joint's range."""
 
@@ -226,12 +224,8 @@ def contact_factors(robot: Any, weights: Any, work: Any, substep: int, i: int, g
 
 
 @wp.func
-def solve_joint(robot: Any, weights: Any, work: Any, substep: int, i: int, solved: Any, zeros: Any):
-    """Lets the drive of a joint lead it, friction brake it, its stop hold it, and limits its speed.
-
-    Returns:
-        The change of the joint's impulse, of all these together.
-    """
+def stop_impulse(robot: Any, weights: Any, work: Any, substep: int, i: int, velocity: float):
+    """The further impulse of the stop of a joint that has a velocity."""
     rows = work.rows
     constants = weights.constants
     joint = robot.joints[i]
@@ -242,21 +236,7 @@ def solve_joint(robot: Any, weights: Any, work: Any, substep: int, i: int, solve
         least = MIN_FACTOR
     delassus = rows[i].delassus
     impulse = rows[i].impulse
-    velocity = rows[i].free_velocity + wp.dot(work.whitened_rows[i], solved)
     change = float(0.0)
-    if joint.damping > 0.0:
-        damping = joint.damping * substep_dt
-        change = -damping / (1.0 + damping * delassus) * velocity
-        velocity = velocity + delassus * change
-    free_velocity = velocity
-    if joint.is_driven == 1:
-        if robot.drives[i].damping + robot.drives[i].stiffness > 0.0:
-            change = drive_impulse(robot, work, i, substep, rows[i].sign, velocity, delassus, zeros)
-            velocity = velocity + delassus * change
-        if robot.drives[i].has_friction == 1:
-            friction = friction_impulse(robot, work, i, velocity, delassus, zeros)
-            change = change + friction
-            velocity = velocity + delassus * friction
     initial_gap = rows[i].gap
     if joint.has_stop == 1 and initial_gap < UNREACHABLE:
         gap = stop_gap(joint, work.joint_pos[joint.place], rows[i].sign)
@@ -275,11 +255,51 @@ def solve_joint(robot: Any, weights: Any, work: Any, substep: int, i: int, solve
                 of_rate = rate_factor(factors, initial_gap)
                 correction = wp.max(rate * of_rate * gap, -fastest)
             new = wp.max(impulse - relaxation / (robot.solver.softening * delassus) * (velocity + correction), 0.0)
-            change = change + (new - impulse)
+            change = new - impulse
             rows[i].impulse = new
-    if joint.is_driven == 1:
-        change = change + speed_limit_impulse(robot, work, i, free_velocity + delassus * change, delassus, zeros)
     return change
+
+
+@wp.func
+def solve_joint(robot: Any, weights: Any, work: Any, substep: int, i: int, solved: Any):
+    """Lets a drive that does nothing else brake a joint, and its stop hold it.
+
+    Returns:
+        The change of the joint's impulse, of the drive and of the stop together.
+    """
+    rows = work.rows
+    delassus = rows[i].delassus
+    velocity = rows[i].free_velocity + wp.dot(work.whitened_rows[i], solved)
+    change = float(0.0)
+    if robot.joints[i].damping > 0.0:
+        damping = robot.joints[i].damping * robot.solver.dt / float(robot.solver.substeps)
+        change = -damping / (1.0 + damping * delassus) * velocity
+        velocity = velocity + delassus * change
+    return change + stop_impulse(robot, weights, work, substep, i, velocity)
+
+
+@wp.func
+def solve_driven_joint(robot: Any, weights: Any, work: Any, substep: int, i: int, solved: Any, zeros: Any):
+    """Lets the drive of a joint lead it, friction brake it, its stop hold it, and limits its speed.
+
+    Returns:
+        The change of the joint's impulse, of all these together.
+    """
+    rows = work.rows
+    drive = robot.drives[i]
+    delassus = rows[i].delassus
+    free_velocity = rows[i].free_velocity + wp.dot(work.whitened_rows[i], solved)
+    velocity = free_velocity
+    change = float(0.0)
+    if drive.damping + drive.stiffness > 0.0:
+        change = drive_impulse(robot, work, i, substep, rows[i].sign, velocity, delassus, zeros)
+        velocity = velocity + delassus * change
+    if drive.has_friction == 1:
+        friction = friction_impulse(robot, work, i, velocity, delassus, zeros)
+        change = change + friction
+        velocity = velocity + delassus * friction
+    change = change + stop_impulse(robot, weights, work, substep, i, velocity)
+    return change + speed_limit_impulse(robot, work, i, free_velocity + delassus * change, delassus, zeros)
 
 
 @wp.func
@@ -343,47 +363,61 @@ def solve_contact(robot: Any, weights: Any, work: Any, substep: int, contact: in
     return solved
 
 
-@wp.func
-def solve_constraints(robot: Any, weights: Any, work: Any, contacts: int, near: int, zeros: Any):
-    """Solves one constraint after the other in each substep, and moves the joints.
+def make_solver(is_driven: bool, is_coupled: bool) -> Any:
+    """The solver, compiled without what a robot has not.
 
     Args:
-        robot: Tables of the robot.
-        weights: Constants and rules.
-        work: Memory of the environment, with the rows that :func:`begin_rows` has begun.
-        contacts: How many contacts there are.
-        near: How many of all slots are near the ground.
-        zeros: A generalised vector of zeros.
-
-    Returns:
-        Impulses at the end, and their sum over the substeps times their length, in whitened units.
+        is_driven: Whether there is more in any joint than a drive that brakes it, and a stop.
+        is_coupled: Whether any joint follows another.
     """
-    joints = robot.joints
-    rows = work.rows
-    whitened_rows = work.whitened_rows
-    joint_pos = work.joint_pos
-    substep_dt = robot.solver.dt / float(robot.solver.substeps)
-    count = joints.shape[0]
-    near_trait = CONTACT_COUNT_UNIT * float(near) - TRAIT_CENTRE
-    solved = zeros
-    moved = zeros
-    for substep in range(robot.solver.substeps):
-        for i in range(count + 3 * contacts):
-            rows[i].free_velocity = rows[i].free_velocity + rows[i].gain
-            rows[i].velocity = rows[i].velocity + rows[i].gain
-        solved = solve_mimics(robot, work, solved)
-        for i in range(count):
-            change = solve_joint(robot, weights, work, substep, i, solved, zeros)
-            if change != 0.0:
-                solved = solved + change * whitened_rows[i]
-        for contact in range(contacts):
-            solved = solve_contact(robot, weights, work, substep, contact, near_trait, solved)
-        for i in range(count + 3 * contacts):
-            velocity = rows[i].free_velocity + wp.dot(whitened_rows[i], solved)
-            rows[i].velocity = velocity
-            rows[i].displacement = rows[i].displacement + substep_dt * velocity
-        for i in range(count):
-            place = joints[i].place
-            joint_pos[place] = joint_pos[place] + substep_dt * (rows[i].sign * rows[i].velocity)
-        moved = moved + solved
-    return solved, substep_dt * moved
+
+    @wp.func
+    def solve_constraints(robot: Any, weights: Any, work: Any, contacts: int, near: int, zeros: Any):
+        """Solves one constraint after the other in each substep, and moves the joints.
+
+        Args:
+            robot: Tables of the robot.
+            weights: Constants and rules.
+            work: Memory of the environment, with the rows that :func:`begin_rows` has begun.
+            contacts: How many contacts there are.
+            near: How many of all slots are near the ground.
+            zeros: A generalised vector of zeros.
+
+        Returns:
+            Impulses at the end, and their sum over the substeps times their length, in whitened units.
+        """
+        joints = robot.joints
+        rows = work.rows
+        whitened_rows = work.whitened_rows
+        joint_pos = work.joint_pos
+        substep_dt = robot.solver.dt / float(robot.solver.substeps)
+        count = joints.shape[0]
+        near_trait = CONTACT_COUNT_UNIT * float(near) - TRAIT_CENTRE
+        solved = zeros
+        moved = zeros
+        for substep in range(robot.solver.substeps):
+            for i in range(count + 3 * contacts):
+                rows[i].free_velocity = rows[i].free_velocity + rows[i].gain
+                rows[i].velocity = rows[i].velocity + rows[i].gain
+            if wp.static(is_coupled):
+                solved = solve_mimics(robot, work, solved)
+            for i in range(count):
+                if wp.static(is_driven):
+                    change = solve_driven_joint(robot, weights, work, substep, i, solved, zeros)
+                else:
+                    change = solve_joint(robot, weights, work, substep, i, solved)
+                if change != 0.0:
+                    solved = solved + change * whitened_rows[i]
+            for contact in range(contacts):
+                solved = solve_contact(robot, weights, work, substep, contact, near_trait, solved)
+            for i in range(count + 3 * contacts):
+                velocity = rows[i].free_velocity + wp.dot(whitened_rows[i], solved)
+                rows[i].velocity = velocity
+                rows[i].displacement = rows[i].displacement + substep_dt * velocity
+            for i in range(count):
+                place = joints[i].place
+                joint_pos[place] = joint_pos[place] + substep_dt * (rows[i].sign * rows[i].velocity)
+            moved = moved + solved
+        return solved, substep_dt * moved
+
+    return solve_constraints

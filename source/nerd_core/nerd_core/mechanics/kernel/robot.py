@@ -63,6 +63,8 @@ class RobotKernel:
             bodies=len(spec.bodies),
             joints=len(spec.joints),
             drives=len(spec.joints) if any(solver.drives.is_driven) else 0,
+            is_coupled=bool(solver.mimics.constraints),
+            is_damped=any(map(is_special, spec.bodies)),
             slots=len(slots),
             max_contacts=solver.max_contacts,
             hidden=max(1, solver.cfg.hidden),
@@ -214,8 +216,7 @@ def _joints(spec: RobotSpec, solver: ConstraintSolver, velocities: dict[int, int
         joint.place, joint.velocity = number, velocities[number]
         joint.has_stop = int(solver.has_stop[row])
         joint.lower, joint.upper = max(lower, -VERY_FAR), min(upper, VERY_FAR)
-        joint.is_driven = int(solver.drives.is_driven[row])
-        joint.damping = 0.0 if joint.is_driven else spec.joints[number].damping
+        joint.damping = spec.joints[number].damping
         joint.typical_delassus = solver.typical_delassus[solver.max_contacts + row].item()
         joints.append(joint)
     return joints

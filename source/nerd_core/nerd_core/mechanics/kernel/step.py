@@ -17,7 +17,7 @@ from .constraint_solver import (
     JointParameters,
     SolverParameters,
     begin_rows,
-    solve_constraints,
+    make_solver,
 )
 from .contact_constraints import SlotGround, SlotParameters, slot_centre
 from .joint_drives import DriveParameters, DriveState, begin_drives, read_targets
@@ -114,6 +114,10 @@ class Sizes:
     """Joints."""
     drives: int
     """Joints again, or none for a robot whose joints are braked at most."""
+    is_coupled: bool
+    """Whether any joint follows another."""
+    is_damped: bool
+    """Whether any body is damped, slowed, or not pulled by gravity."""
     slots: int
     """Slots that can touch the ground."""
     max_contacts: int
@@ -303,7 +307,8 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
     features = wp.types.vector(length=sizes.hidden, dtype=wp.float32)
     dim = sizes.velocities
     body_count, joint_count, slot_count = sizes.bodies, max(1, sizes.joints), max(1, sizes.slots)
-    drive_count = max(1, sizes.drives)
+    drive_count, is_driven, is_damped = max(1, sizes.drives), sizes.drives > 0, sizes.is_damped
+    solve_constraints = make_solver(is_driven, sizes.is_coupled)
     row_count, contact_count = max(1, sizes.joints + 3 * sizes.max_contacts), max(1, sizes.max_contacts)
 
     @wp.struct
@@ -366,16 +371,17 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
         place_bodies(tree, joint_pos, bodies)
         compute_inertias(tree, bodies)
         find_ground_planes(robot, inputs, work, env, rotation)
-        read_targets(robot, inputs, work, env)
+        if wp.static(is_driven):
+            read_targets(robot, inputs, work, env)
         for physics_step in range(robot.decimation):
-            work.root_rotation = rotation
-            velocity = begin_drives(robot, work, velocity)
+            if wp.static(is_driven):
+                work.root_rotation = rotation
+                velocity = begin_drives(robot, work, velocity)
             gravity = wp.transpose(rotation) * robot.gravity
             compute_motion(tree, robot.floating, velocity, bodies)
             factorise_mass_matrix(tree, robot.floating, bodies, zeros, work.inverse_factor, columns)
             against = bias_force(tree, robot.floating, bodies, zeros)
-            damped = zeros
-            if robot.damping.shape[0] > 0:
+            if wp.static(is_damped):
                 force = effort + special_gravity_force(tree, robot.damping, robot.floating, bodies, gravity, zeros)
                 slowed = damping_force(tree, robot.damping, robot.floating, bodies, dt, zeros)
                 against = against - slowed
@@ -394,7 +400,7 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
                 # Bias forces turn the root at once, and carry it as applied forces do, in equal stairs.
                 linear = part_of(velocity, 0) + robot.ramp_mean * (part_of(applied, 0) + part_of(bias, 0))
                 angular = part_of(velocity, 3) + part_of(bias, 3) + robot.ramp_mean * part_of(applied, 3)
-                if robot.damping.shape[0] > 0:  # damping carries it at once
+                if wp.static(is_damped):  # damping carries it at once
                     linear = linear + (1.0 - robot.ramp_mean) * part_of(damped, 0)
                     with_impulses = with_impulses + damped
                 gone, turned = dt * linear + part_of(moved, 0), dt * angular + part_of(moved, 3)
