@@ -230,12 +230,11 @@ def with_chosen_preset(command: Train, argv: Sequence[str], data: TrajectoryData
     chosen = parse(argv, choice.preset)
     if os.environ.get("RANK", "0") == "0":
         print(f"preset {choice.preset}: {choice.why}")
-        if choice.training is not None:
-            budgets = {"asked": _budget(chosen.training), "left": _budget(choice.training)}
-            told = {"preset": choice.preset, "why": choice.why, "trials": [to_plain(each) for each in choice.trials]}
-            command.out.mkdir(parents=True, exist_ok=True)
-            write_json(command.out / TRIALS, told | budgets)
-    return chosen if choice.training is None else replace(chosen, training=choice.training)
+        told = {"preset": choice.preset, "why": choice.why, "trials": [to_plain(each) for each in choice.trials]}
+        told |= {"asked": _budget(chosen.training), "left": _budget(choice.training or chosen.training)}
+        command.out.mkdir(parents=True, exist_ok=True)
+        write_json(command.out / TRIALS, told)
+    return replace(chosen, training=choice.training or chosen.training)
 
 
 def left_after_trials(out: Path, cfg: TrainCfg) -> TrainCfg:
