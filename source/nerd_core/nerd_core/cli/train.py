@@ -217,9 +217,9 @@ def may_choose(command: Train) -> bool:
 
 def with_chosen_preset(
     command: Train, argv: Sequence[str], data: TrajectoryDataset, valid: TrajectoryDataset
-) -> tuple[Train, dict[str, Any] | None]:
+) -> tuple[Train, dict[str, Any]]:
     """The command with the preset that suits the robot and the budget that the trials left, and what the run keeps of
-    them, if there were any. Says what and why.
+    them. Says what and why.
 
     Args:
         command: What the user asked for.
@@ -240,11 +240,10 @@ def with_chosen_preset(
     chosen = parse(argv, choice.preset)
     if os.environ.get("RANK", "0") == "0":
         print(f"preset {choice.preset}: {choice.why}")
-    if choice.training is None:
-        return chosen, None
-    budgets = {"asked": _budget(chosen.training), "left": _budget(choice.training)}
+    left = choice.training or chosen.training
     told = {"preset": choice.preset, "why": choice.why, "trials": [to_plain(each) for each in choice.trials]}
-    return replace(chosen, training=choice.training), told | budgets
+    told |= {"asked": _budget(chosen.training), "left": _budget(left)}
+    return replace(chosen, training=left), told
 
 
 def left_after_trials(out: Path, cfg: TrainCfg) -> TrainCfg:
