@@ -83,6 +83,10 @@ def randomize_rigid_body_mass():
     """Has the name of Isaac Lab's event."""
 
 
+def randomize_visual_color():
+    """Has the name of Isaac Lab's event."""
+
+
 def apply_external_force_torque():
     """Has the name of Isaac Lab's event."""
 
@@ -93,6 +97,7 @@ def apply_external_force_torque():
         (SimpleNamespace(func=randomize_rigid_body_mass, params={}), True),
         (SimpleNamespace(func=apply_external_force_torque, params={"force_range": (-1.0, 1.0)}), True),
         (SimpleNamespace(func=apply_external_force_torque, params={"force_range": (0.0, 0.0)}), False),
+        (SimpleNamespace(func=randomize_visual_color, params={}), False),
         (SimpleNamespace(func=levels, params={}), False),
     ],
 )

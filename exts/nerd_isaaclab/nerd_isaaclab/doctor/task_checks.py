@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 SUNK = 0.01
 """How deep a robot may stand in the ground after a reset [m]; deeper, the solver throws it out."""
 
-CHANGES_DYNAMICS = ("mass", "inertia", "com", "material", "gains", "joint_parameters", "gravity", "tendon", "scale")
-"""Words in the name of an event's function that tell that it changes how the robot moves."""
+LOOKS = ("visual", "color", "texture", "light")
+"""Words in the name of a function that randomises: it changes how things look, and not how they move."""
 
 PUSHES = ("apply_external_force_torque",)
 """Functions of events whose forces only the solver feels. A push that sets a velocity reaches a model, too."""
@@ -123,7 +123,7 @@ def check_events(env: NerdDynamics) -> list[Diagnosis]:
         function = getattr(getattr(term, "func", None), "__name__", str(getattr(term, "func", "")))
         if term is None or not hasattr(term, "func"):
             continue
-        if any(word in function for word in CHANGES_DYNAMICS):
+        if function.startswith("randomize_") and not any(word in function for word in LOOKS):
             text = f"'{name}' ({function}) changes how the robot moves; a model learns the mean of it"
         elif function in PUSHES and _is_active(term):
             text = f"'{name}' ({function}) pushes with forces that only the solver feels"
