@@ -30,7 +30,7 @@ from nerd_isaaclab.assets import grounds
 from nerd_isaaclab.assets.build import build
 from nerd_isaaclab.assets.catalogue import find
 from nerd_isaaclab.assets.readback import Found, measure
-from nerd_isaaclab.robots import ant, anymal_c, cartpole, cube, double_pendulum, franka
+from nerd_isaaclab.robots import ant, anymal_c, cartpole, cube, double_pendulum, franka, go2
 
 GRAVITY = 9.81
 # Small, because what is tested is the asset: the engine integrates to first order and gains energy in proportion to it.
@@ -41,9 +41,11 @@ NOT_ABOUT_ASSETS = ("is not resident in UsdUtilsStageCache", "GPU broadphase req
 ACTORS = {
     "falling_ant": (ant.articulation(), 30.0),
     "falling_anymal": (anymal_c.articulation(), 30.0),
+    "falling_go2": (go2.articulation(), 30.0),
     "falling_cube": (cube.articulation(), 30.0),
     "resting_ant": (ant.articulation(), 0.6),
     "resting_anymal": (anymal_c.articulation(), 0.7),
+    "resting_go2": (go2.articulation(), 0.5),
     "resting_cube": (cube.articulation(), 0.2),
     "bumpy_cube": (cube.articulation(), 1.3),
     "slow_pendulum": (double_pendulum.articulation(), 20.0),
@@ -238,7 +240,7 @@ def test_engine_accepts_every_asset_without_a_warning(run: Run):
     assert not bad, "\n".join(bad)
 
 
-@pytest.mark.parametrize("name", ["falling_ant", "falling_anymal", "falling_cube"])
+@pytest.mark.parametrize("name", ["falling_ant", "falling_anymal", "falling_go2", "falling_cube"])
 def test_free_fall(run: Run, name: str):
     """A dropped robot falls with 9.81 m/s^2 and moves sideways not at all."""
     path = np.array(run.root[name])[:FALL_STEPS]
@@ -292,10 +294,12 @@ def test_cartpole_period(run: Run):
     assert period(angle) == pytest.approx(2 * np.pi * np.sqrt(swing / (pole.mass * GRAVITY * arm)), rel=0.01)
 
 
-@pytest.mark.parametrize("name", ["resting_ant", "resting_anymal", "resting_cube"])
+@pytest.mark.parametrize("name", ["resting_ant", "resting_anymal", "resting_go2", "resting_cube"])
 def test_resting_height(run: Run, name: str):
     """What has come to rest touches the ground with its lowest point, within a millimetre."""
-    file = find({"resting_ant": "ant", "resting_anymal": "anymal_c", "resting_cube": "cube"}[name]).file
+    file = find(
+        {"resting_ant": "ant", "resting_anymal": "anymal_c", "resting_go2": "go2", "resting_cube": "cube"}[name]
+    ).file
     height = lowest(measure(file), file, run.body_names[name], run.body_pose[name])
     assert abs(height) < 1e-3
 
@@ -329,7 +333,9 @@ def test_right_finger_follows_the_left(run: Run):
     np.testing.assert_allclose(q[-1], 0.01, atol=5e-4)
 
 
-@pytest.mark.parametrize("name,asset", [("falling_ant", "ant"), ("falling_anymal", "anymal_c"), ("franka", "franka")])
+@pytest.mark.parametrize(
+    "name,asset", [("falling_ant", "ant"), ("falling_anymal", "anymal_c"), ("falling_go2", "go2"), ("franka", "franka")]
+)
 def test_engine_reads_what_the_file_says(run: Run, name: str, asset: str):
     """Masses, inertias and joint limits in the engine are those of the file."""
     found = measure(find(asset).file)

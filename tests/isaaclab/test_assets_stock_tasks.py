@@ -42,6 +42,7 @@ print("file", cfg.scene.robot.spawn.usd_path)
         pytest.param("Isaac-Ant", marks=pytest.mark.slow),
         pytest.param("Isaac-Reach-Franka", marks=pytest.mark.slow),
         pytest.param("IsaacContrib-Velocity-Flat-AnymalC", marks=pytest.mark.slow),
+        pytest.param("Isaac-Velocity-Flat-UnitreeGo2", marks=pytest.mark.slow),
     ],
 )
 def test_stock_task_steps_on_local_assets(task: str, tmp_path: Path):
