@@ -11,10 +11,12 @@ from typing import Annotated
 
 import tyro
 
+from nerd_core.files.bounds import bounded, check_bounds
 from nerd_core.files.serialization import from_plain
 from nerd_core.robot.spec import RobotSpec
 
 from ..checkpoints.shipped import find_checkpoint
+from ..collect.collect_cfg import MAX_ENVS
 from ..launch.engine_process import EngineProcess
 from ..launch.task_ids import check_task
 from ..policies.load import load_policy
@@ -39,7 +41,7 @@ class DoctorCfg:
     """Dataset that shall teach a model."""
     policy: str | Path | None = None
     """Policy whose motion the data shall hold, a file or the log folder of a run."""
-    num_envs: int = 64
+    num_envs: int = bounded(64, at_least=1, at_most=MAX_ENVS)
     """Environments that are looked at."""
     rehearse: bool = True
     """Whether a few seconds of data are collected, too."""
@@ -51,8 +53,7 @@ class DoctorCfg:
     """Changes of the task's configuration, env.<field>=<value>."""
 
     def __post_init__(self):
-        if self.num_envs < 1:
-            raise DoctorError(f"got --num-envs {self.num_envs}, expected at least 1")
+        check_bounds(self, DoctorError)
 
 
 @dataclass(frozen=True)

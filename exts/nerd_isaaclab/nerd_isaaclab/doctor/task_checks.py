@@ -14,6 +14,8 @@ from nerd_core.contact.contacts import ContactModel
 from nerd_core.mechanics.step import require_known_forces
 from nerd_core.robot.guard import StateGuard
 
+from ..collect.action_reach import action_reach
+from ..envs.randomised_properties import find_randomised_properties
 from ..envs.unsupported_terms import find_unsupported_terms
 from ..physics.ground import GroundError, find_ground
 from ..physics.robot_description import control_range
@@ -26,23 +28,18 @@ if TYPE_CHECKING:
 SUNK = 0.01
 """How deep a robot may stand in the ground after a reset [m]; deeper, the solver throws it out."""
 
-LOOKS = ("visual", "color", "texture", "light")
-"""Words in the name of a function that randomises: it changes how things look, and not how they move."""
 
-PUSHES = ("apply_external_force_torque",)
-"""Functions of events whose forces only the solver feels. A push that sets a velocity reaches a model, too."""
-
-
-def check_task(env: NerdDynamics, agent: Any) -> list[Diagnosis]:
+def check_task(env: NerdDynamics, task: str, agent: Any) -> list[Diagnosis]:
     """All checks of a task, in the order in which a person would mend them.
 
     Args:
         env: The environment, in ``physx`` mode, after its first reset.
+        task: Its id.
         agent: The task's RSL-RL configuration; None where it has none.
     """
     checks: tuple[Callable[[], list[Diagnosis]], ...] = (
         lambda: check_controls(env),
-        lambda: check_actions(env, agent),
+        lambda: check_actions(env, task, agent),
         lambda: check_mechanics(env),
         lambda: check_events(env),
         lambda: check_ground(env),
@@ -87,21 +84,21 @@ def check_controls(env: NerdDynamics) -> list[Diagnosis]:
     return found
 
 
-def check_actions(env: NerdDynamics, agent: Any) -> list[Diagnosis]:
-    """Whether a policy's first actions stay where data are collected: actions in [-1, 1]."""
+def check_actions(env: NerdDynamics, task: str, agent: Any) -> list[Diagnosis]:
+    """Whether a policy's actions stay where data are collected."""
     if agent is None:
         return [warning("actions", "the task has no RSL-RL configuration: no policy can be trained by command", "")]
     clip = getattr(agent, "clip_actions", None)
     if clip is not None:
         return [fine("actions", f"policies act within +-{float(clip):g}")]
-    low, high = control_range(env, env.robot, env.robot_spec)
-    width = (high - low).abs().max()
+    reach = action_reach(task)
+    low, high = control_range(env, env.robot, env.robot_spec, reach)
     return [
         warning(
             "actions",
-            "policies act without bound (agent.clip_actions is not set), while data hold actions in [-1, 1], "
-            f"which move controls by at most {float(width):.3g}",
-            "nerd rl train ... agent.clip_actions=1.0",
+            f"policies act without bound (agent.clip_actions is not set), while data hold actions of up to {reach:g}, "
+            f"which move controls by at most {float((high - low).abs().max()):.3g}",
+            f"nerd rl train ... agent.clip_actions={reach:g}",
         )
     ]
 
@@ -116,21 +113,16 @@ def check_mechanics(env: NerdDynamics) -> list[Diagnosis]:
 
 
 def check_events(env: NerdDynamics) -> list[Diagnosis]:
-    """Which events change how the robot moves: data mix all of it, and a model does not follow."""
-    events = vars(env.cfg.events) if env.cfg.events is not None else {}
-    found = []
-    for name, term in events.items():
-        function = getattr(getattr(term, "func", None), "__name__", str(getattr(term, "func", "")))
-        if term is None or not hasattr(term, "func"):
-            continue
-        if function.startswith("randomize_") and not any(word in function for word in LOOKS):
-            text = f"'{name}' ({function}) changes how the robot moves; a model learns the mean of it"
-        elif function in PUSHES and _is_active(term):
-            text = f"'{name}' ({function}) pushes with forces that only the solver feels"
-        else:
-            continue
-        found.append(warning("events", text, f"env.events.{name}=null"))
-    return found or [fine("events", "no event changes how the robot moves")]
+    """Which events make the robots differ: a model knows one robot, and does not follow."""
+    found = [
+        warning(
+            "events",
+            f"{each} makes the robots differ, which no model follows; data hold it still",
+            f"env.{each.path}=null",
+        )
+        for each in find_randomised_properties(env.cfg.events)
+    ]
+    return found or [fine("events", "every robot is the same one")]
 
 
 def check_ground(env: NerdDynamics) -> list[Diagnosis]:
@@ -141,7 +133,7 @@ def check_ground(env: NerdDynamics) -> list[Diagnosis]:
     try:
         find_ground(env)
     except GroundError as error:
-        return [obstacle("ground", str(error), "nerd generate ... --contacts none, where the robot touches nothing")]
+        return [obstacle("ground", str(error), "env.nerd.ignored_shapes=REGEX, where the robot never touches it")]
     bare = [body for body in spec.body_names if all(slot.body != body for slot in spec.slots)]
     if bare:
         return [fine("ground", f"known; these bodies have no shape and touch nothing: {', '.join(bare[:8])}")]
@@ -196,12 +188,6 @@ def _has_memory(actuator: Any) -> bool:
     """Whether the effort of an actuator depends on more than state and target of this step."""
     kinds = {cls.__name__ for cls in type(actuator).__mro__}
     return bool(kinds & {"DelayedPDActuator", "RemotizedPDActuator", "ActuatorNetMLP", "ActuatorNetLSTM"})
-
-
-def _is_active(term: Any) -> bool:
-    """Whether a term for external forces applies any: stock tasks have one with ranges of zero."""
-    ranges = [value for value in (term.params or {}).values() if isinstance(value, (tuple, list))]
-    return any(any(float(bound) != 0.0 for bound in pair) for pair in ranges)
 
 
 def _depth(env: NerdDynamics, state: torch.Tensor) -> float:

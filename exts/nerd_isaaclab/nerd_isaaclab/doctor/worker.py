@@ -43,7 +43,7 @@ def work(plain: dict[str, Any], report: Report) -> dict[str, Any]:
         env_cfg.seed = 0
         env = gymnasium.make(cfg.task, cfg=env_cfg).unwrapped
         env.reset(seed=0)
-        found = check_task(env, _agent(cfg.task))
+        found = check_task(env, cfg.task, _agent(cfg.task))
         try:
             spec = env.robot_spec.to_json()
         except ValueError:

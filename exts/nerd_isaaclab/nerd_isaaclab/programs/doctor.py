@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from nerd_core.cli import help_text
+from nerd_core.cli.options import read_options
+from nerd_core.cli.terminal import console
 from nerd_core.files.atomic import write_json
+from nerd_core.files.messages import printable
+from nerd_core.files.outputs import require_file
 from nerd_core.files.serialization import to_plain
 
 from ..doctor.diagnosis import Diagnosis, worst
@@ -47,7 +49,8 @@ def main(argv: list[str]) -> int:
     Args:
         argv: Arguments, without the program's name.
     """
-    args = tyro.cli(Doctor, args=argv, prog="nerd doctor", description=help_text(__doc__))
+    args = read_options(Doctor, argv, "nerd doctor", __doc__)
+    require_file(args.json, "--json")
     found = examine(args.cfg)
     _show(args.cfg.task, found)
     if args.json is not None:
@@ -61,9 +64,10 @@ def _show(task: str, found: list[Diagnosis]) -> None:
     for name in ("", "", ""):
         table.add_column(name, overflow="fold")
     for each in found:
-        table.add_row(Text(each.level, style=_COLOURS[each.level]), Text(each.topic), Text(each.text))
+        # Names of a file may be anybody's, and text is not read as markup.
+        table.add_row(Text(each.level, style=_COLOURS[each.level]), Text(each.topic), Text(printable(each.text)))
         if each.remedy:
-            table.add_row("", "", Text(f"-> {each.remedy}", style="bold"))
-    Console().print(table)
+            table.add_row("", "", Text(printable(f"-> {each.remedy}"), style="bold"))
+    console().print(table)
     counts = {level: sum(each.level == level for each in found) for level in _COLOURS}
     print(f"{counts['fine']} fine, {counts['warning']} warnings, {counts['obstacle']} obstacles")
