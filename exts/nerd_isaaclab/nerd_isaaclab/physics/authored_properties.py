@@ -62,7 +62,7 @@ def mimic_of(prim: Usd.Prim) -> Mimic | None:
     if relation and relation.GetTargets() and _authored(prim, "newton:mimicEnabled", True):
         ratio, offset = _authored(prim, "newton:mimicCoef1", 1.0), _authored(prim, "newton:mimicCoef0", 0.0)
         return Mimic(relation.GetTargets()[0].name, _short(ratio), _short(_in_radians(prim, offset)))
-    for schema in prim.GetAppliedSchemas():
+    for schema in prim.GetAppliedSchemas() or ():
         if schema.startswith("PhysxMimicJointAPI:"):
             start = f"physxMimicJoint:{schema.partition(':')[2]}"
             targets = prim.GetRelationship(f"{start}:referenceJoint").GetTargets()

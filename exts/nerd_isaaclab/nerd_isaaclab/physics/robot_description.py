@@ -14,7 +14,7 @@ import dataclasses
 import hashlib
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -205,7 +205,9 @@ def _joints(robot: Articulation, axes: dict[str, tuple], joint_prims: dict[str, 
     actuators = read_actuators(robot)
     joints = []
     for i, joint in enumerate(robot.joint_names):
-        values = {field: (_bound if field in LIMITS else _round)(column[i]) for field, column in columns.items()}
+        values: dict[str, Any] = {
+            field: (_bound if field in LIMITS else _round)(column[i]) for field, column in columns.items()
+        }
         joints.append(
             Joint(
                 name=joint,
