@@ -158,7 +158,7 @@ def _try(
         cfg = trial_budget(whole)
         assert cfg is not None  # the budget is the same for all
         result = train(predictor, data, valid, cfg, quiet=True)
-    except ValueError as error:  # it does not suit the robot, or does not learn
+    except (ValueError, RuntimeError) as error:  # it does not suit the robot, or does not learn
         return Trial(name, refused=_first_sentence(str(error)))
     return Trial(name, result.lost, result.rollouts, result.best, result.updates)
 
