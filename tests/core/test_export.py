@@ -32,7 +32,7 @@ OTHERS = {
         symmetric_ant(),
         PredictorCfg(network=ResidualMlpCfg(width=8, hidden=8), token=TokenCfg(symmetric=True, told_view=True)),
     ),
-    "bounded": (crawler(), PredictorCfg(network=ResidualMlpCfg(width=8, hidden=8), bounded=True)),
+    "bounded": (crawler(), PredictorCfg(network=ResidualMlpCfg(width=8, hidden=8), within_data=True)),
     "lstm": (crawler(), PredictorCfg(network=RecurrentCfg(cell="lstm", hidden=8))),
 }
 
