@@ -241,8 +241,8 @@ def test_impossible_inertias_are_refused(inertia: Inertia):
 
 
 def test_what_moves_a_robot_changes_no_meaning():
-    """Kinds of drives, targets, friction, limits of speeds, mimic joints, damping and tendons are kept in the JSON form and
-    left out of the content hash, so that specifications from before there were such fields still agree; a joint
+    """Kinds of drives, targets, friction, limits of speeds, mimic joints, damping and tendons are kept in the JSON form
+    and left out of the content hash, so that specifications from before there were such fields still agree; a joint
     that follows one that does not exist is refused.
     """
     spec = cartpole()
