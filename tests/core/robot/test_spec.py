@@ -26,6 +26,7 @@ from nerd_core.robot.spec import (
     Guard,
     Inertia,
     Joint,
+    Mimic,
     Parameter,
     RobotSpec,
     SpecError,
@@ -351,3 +352,30 @@ def test_the_sizes_of_a_file_are_bounded():
     plain["bodies"] += [{"name": f"b{i}", "parent": plain["bodies"][0]["name"]} for i in range(3000)]
     with pytest.raises(SpecError, match="got 30.. bodies, expected at most 1024"):
         RobotSpec.from_json(json.dumps(plain))
+
+
+def test_what_moves_a_robot_changes_no_meaning():
+    """Kinds of drives, targets, friction, limits of speeds, mimic joints, damping and tendons are kept in the JSON form
+    and left out of the content hash, so that specifications from before there were such fields still agree; a joint
+    that follows one that does not exist is refused.
+    """
+    spec = cartpole()
+    joint = dataclasses.replace(
+        spec.joints[1],
+        drive="acceleration",
+        target=0.3,
+        dynamic_friction=0.1,
+        viscous_friction=0.2,
+        velocity_limit=5.0,
+        mimic=Mimic("slide", 2.0, 0.1),
+    )
+    body = dataclasses.replace(
+        spec.bodies[2], has_gravity=False, linear_damping=0.1, angular_damping=0.2, max_angular_velocity=9.0
+    )
+    changed = dataclasses.replace(
+        spec, joints=(spec.joints[0], joint), bodies=(*spec.bodies[:2], body), tendons=("wire",)
+    )
+    assert changed.content_hash == spec.content_hash
+    assert RobotSpec.from_json(changed.to_json()) == changed
+    with pytest.raises(SpecError, match="'hinge' follows the unknown joint 'nobody'"):
+        dataclasses.replace(spec, joints=(spec.joints[0], dataclasses.replace(joint, mimic=Mimic("nobody"))))

@@ -127,8 +127,8 @@ SLIDING_SPEED_SQUARED = 0.1
 """Square of the speed [m^2/s^2] above which directions of friction are along and across the motion of the body."""
 
 FASTEST_JOINT = 100.0
-"""Speed of a joint [rad/s or m/s] up to which drives have to stay below their effort limits, which mechanics does not
-know. PhysX's default for the largest velocity of an articulation's joint."""
+"""Speed of a joint [rad/s or m/s] up to which a drive that only brakes is looked at: where it stays below its effort
+limit until there, the limit is left out. PhysX's default for the largest velocity of an articulation's joint."""
 
 EPSILON = 1.0e-12
 """Added to squares of speeds and impulses, and smallest diagonal entry of the Delassus matrix: keeps roots and
