@@ -54,19 +54,29 @@ def require_same_spec(got: RobotSpec, expected: RobotSpec, what: str) -> None:
         return
     lines = diff_specs(got, expected)
     if not lines:
-        if says_actuators(got) != says_actuators(expected) and (what, got.content_hash) not in _told:
-            _told.add((what, got.content_hash))
-            logger.warning(
-                "%s does not say what drives the joints and how fast they may turn, so this was not compared: that the "
-                "task has what it was made with is left to you. Data and checkpoints made now say it.",
-                what,
-            )
+        if says_actuators(got) != says_actuators(expected):
+            _tell_once(got, expected, what)
         return
     shown = lines[:12] + ([f"... and {len(lines) - 12} more"] if len(lines) > 12 else [])
     one, other = (f"{spec.name[:80]}, {spec.content_hash[:12]}" for spec in (got, expected))
     raise SpecMismatch(
         f"{what} was made for another robot specification ({one}) than the one in use ({other}):\n"
         + "\n".join(f"  {line[:300]}" for line in shown)
+    )
+
+
+def _tell_once(got: RobotSpec, expected: RobotSpec, what: str) -> None:
+    """Says that what drives the joints was not compared: for a pair of specifications once, whoever loads what."""
+    pair = (got.content_hash, expected.content_hash)
+    if pair in _told or pair[::-1] in _told:
+        return
+    _told.add(pair)
+    silent = what if says_actuators(expected) else f"what {what} is compared with"
+    logger.warning(
+        "%s is from before specifications said what drives the joints of '%s', so this was not compared: that it is "
+        "the same is left to you",
+        silent,
+        got.name,
     )
 
 
