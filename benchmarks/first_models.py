@@ -25,13 +25,15 @@ from typing import Any
 import tyro
 
 TASKS = {
-    "anymal": "NeRD-Velocity-Flat-AnymalC-PD",
+    "anymal": "NeRD-Velocity-AnymalC",
+    "anymal-dc": "NeRD-Velocity-AnymalC-DC-Motor",
+    "go2": "NeRD-Isaac-Velocity-Flat-UnitreeGo2",
     "franka": "NeRD-Isaac-Reach-Franka",
     "pendulum": "NeRD-Double-Pendulum",
     "cartpole": "NeRD-Cartpole",
     "ant": "NeRD-Ant-Run",
 }
-"""Robots and their tasks. That of ANYmal C is the stock one, see ``first_models_tasks``."""
+"""Robots and their tasks."""
 
 HORIZONS = (10, 100, 500)
 ROLLOUTS = 128
@@ -60,15 +62,14 @@ class Options:
 def main() -> None:
     """Collects, trains and measures what is missing, and prints the table."""
     options = tyro.cli(Options, description=__doc__)
-    environment = make_environment(options.work)
     rows = {}
     for name in options.only or TASKS:
-        collect(options.work, name, environment)
+        collect(options.work, name)
         run = options.work / "runs" / name
         if not (run / "best").exists():
             minutes, updates = ("--minutes", options.minutes), ("--updates", options.updates)
             budget = minutes if options.updates is None else updates
-            nerd(["train", options.work / "data" / name, "--out", run, *budget], environment, may_fail=True)
+            nerd(["train", options.work / "data" / name, "--out", run, *budget], may_fail=True)
         if (run / "best").exists():
             rows[name] = measure(run, options.work / "data" / f"{name}-test")
             print(json.dumps(rows[name]), flush=True)
@@ -81,30 +82,19 @@ def main() -> None:
         options.json.write_text(json.dumps({"rows": rows, **describe_run()}, indent=1) + "\n", encoding="utf-8")
 
 
-def make_environment(work: Path) -> dict[str, str]:
-    """Environment of the commands, in which the tasks beside this program are found as those of a package are."""
-    package = work / "package"
-    metadata = package / "first_models_tasks-0.1.dist-info"
-    metadata.mkdir(parents=True, exist_ok=True)
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: first-models-tasks\nVersion: 0.1\n")
-    (metadata / "entry_points.txt").write_text("[isaaclab.tasks]\nfirst_models_tasks = first_models_tasks\n")
-    paths = [os.environ.get("PYTHONPATH", ""), str(Path(__file__).parent), str(package.absolute())]
-    return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, paths))}
-
-
-def collect(work: Path, name: str, environment: dict[str, str]) -> None:
+def collect(work: Path, name: str) -> None:
     """Collects data to learn from, and roll-outs to judge by, unless they are there."""
     held_out = ("--steps", 500, "--num-envs", ROLLOUTS, "--seed", 777)
     for folder, count, words in ((name, TRANSITIONS, ()), (f"{name}-test", 500 * ROLLOUTS, held_out)):
         out = work / "data" / folder
         if not (out / "report.json").exists():
-            nerd(["generate", "--task", TASKS[name], "--out", out, "--transitions", count, *words], environment)
+            nerd(["generate", "--task", TASKS[name], "--out", out, "--transitions", count, *words])
 
 
-def nerd(words: list[Any], environment: dict[str, str], may_fail: bool = False) -> None:
+def nerd(words: list[Any], may_fail: bool = False) -> None:
     """Runs a command of ``nerd``."""
     command = [sys.executable, "-m", "nerd_core", *map(str, words)]
-    subprocess.run(command, env=environment, check=not may_fail)
+    subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, check=not may_fail)
 
 
 def measure(run: Path, held_out: Path) -> dict[str, Any]:
