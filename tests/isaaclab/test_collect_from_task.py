@@ -106,7 +106,7 @@ def test_actions_are_as_large_as_the_agent_makes_them(agents):
     found = [action_reach(agents(agent)) for agent in (clipped, new, old, space(), None)]
     assert found == [0.7, 1.0, 2.0, 1.0, 1.0]
     assert action_reach(agents(clipped), 3.0) == 3.0
-    with pytest.raises(CollectError, match="--action-reach"):
+    with pytest.raises(CollectError, match="action_reach=0.0, expected more than 0"):
         CollectCfg("NeRD-Cartpole", action_reach=0.0)
 
 

@@ -65,8 +65,6 @@ def build() -> UsdRobot:
             joint = replace(joint, stiffness=ARM_STIFFNESS, damping=ARM_DAMPING)
         elif joint.kind == "prismatic" and joint.mimics is None:
             joint = replace(joint, stiffness=FINGER_STIFFNESS, damping=FINGER_DAMPING)
-        if joint.limits is not None and not joint.limits[0] <= 0.0 <= joint.limits[1]:
-            joint = replace(joint, start=sum(joint.limits) / 2)
         joints.append(joint)
     arm = tuple(link for link in CAPSULES if "link" in link)
     return replace(

@@ -123,7 +123,7 @@ def assemble(
                 joint = part.joint or UsdJoint(
                     f"{part.name}_fixed", "fixed", parent=owner, child=part.name, axis=(1.0, 0.0, 0.0), pos=pos
                 )
-                joints.append(replace(joint, parent=owner, pos=_tidy(pos), quat=quat))
+                joints.append(replace(joint, parent=owner, pos=_tidy(pos), quat=quat, start=_start(joint.limits)))
             owner, pos, quat = part.name, (0.0, 0.0, 0.0), NO_ROTATION
             masses[owner], body_shapes[owner] = [], []
         place[part.name] = (owner, pos, quat)
@@ -135,6 +135,13 @@ def assemble(
             )
     bodies = tuple(UsdBody(owner, inertia.total(found), tuple(body_shapes[owner])) for owner, found in masses.items())
     return UsdRobot(name, bodies, tuple(joints), fixed_base)
+
+
+def _start(limits: tuple[float, float] | None) -> float:
+    """Where a joint stands in the file: at zero, or in the middle of limits that leave zero out. The engine throws a
+    robot apart that begins far beyond its limits.
+    """
+    return 0.0 if limits is None or limits[0] <= 0.0 <= limits[1] else sum(limits) / 2
 
 
 def _read(path: str) -> Iterator[Link]:
