@@ -106,7 +106,7 @@ def test_a_refusal_ends_a_program_with_its_message_alone(monkeypatch):
     with pytest.raises(SpecError):
         _refuse()
     refusals.note_program(["isaaclab", "train"])
-    with pytest.raises(SystemExit, match="^nerd: the robot specification is not JSON") as ended:
+    with pytest.raises(SystemExit, match="^nerd: 'robot specification' is not sound JSON") as ended:
         _refuse()
     assert ended.value.__suppress_context__
     with pytest.raises(ValueError, match="theirs"), refusals.plain_refusals():
