@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
@@ -127,6 +128,14 @@ def test_options_have_both_spellings(spelling: str, monkeypatch):
     monkeypatch.setattr(list_envs, "_with_presets", lambda keyword: asked.append(keyword) or 0)
     assert nerd(["list-envs", "--keyword", "Ant", spelling]) == 0
     assert asked == ["Ant"]
+
+
+@pytest.mark.parametrize("command", ["zero-agent", "random-agent", "rl train", "rl play"])
+def test_programs_of_isaac_lab_have_the_name_that_was_typed(command: str, capsys):
+    """What their own parsers say of a wrong word begins with our command: 'nerd train' is another one."""
+    with contextlib.suppress(SystemExit):
+        nerd([*command.split(), "--task", "NeRD-Cartpole", "--num_envs", "many"])
+    assert f"nerd {command}: error" in capsys.readouterr().err
 
 
 def test_missing_files_are_named(tmp_path, capsys):

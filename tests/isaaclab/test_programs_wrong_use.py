@@ -87,6 +87,8 @@ def test_numbers_out_of_their_range_are_refused(words, said, capsys):
         (["rl", "score", *TASK, "--policy", "x", "--out", "file/x"], "got --out file/x, but 'file' is no folder"),
         (["rl", "score", *TASK, "--policy", "x", "--record", "file/x"], "got --record file/x, but 'file' is no folder"),
         (["replay", "x", "--plot", "file/x.png"], "got --plot file/x.png, but 'file' is no folder"),
+        (["demo", "--smoke", "--out", "file/x"], "got --out file/x, but 'file' is no folder"),
+        (["reproduce", "cartpole", "--smoke", "--out", "file/x"], "got --out file/x, but 'file' is no folder"),
         (["models", "get", "cartpole", "file/x"], "but 'file' is no folder"),
     ],
 )

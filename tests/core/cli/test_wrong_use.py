@@ -61,6 +61,8 @@ def said_by(words: list[object], capsys) -> str:
         (["--noise", "-1"], "got state_noise=-1.0, expected at least 0"),
         (["--statistics", "0"], "got normaliser_transitions=0, expected at least 1"),
         (["--optimiser.betas", "2", "2"], "got betas=(2.0, 2.0), expected at least 0 and less than 1"),
+        (["--optimiser.lr", "1e300"], "got lr=1e+300, expected a number within single precision, more than 0"),
+        (["--updates", "9" * 30], f"got updates={'9' * 30}, expected a number of at most 64 bits, at least 1"),
         (["--optimiser.lr", "inf"], "got lr=inf, expected a finite number, more than 0"),
         (["--rollout.weight", "5"], "got weight=5.0, expected at least 0 and at most 1"),
         (["--network.layers", "0"], "got layers=0, expected at least 1"),

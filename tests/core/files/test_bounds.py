@@ -33,7 +33,7 @@ def test_what_is_within_its_bounds_passes():
     """Defaults, bounds that are included, None and every item of a tuple are let through."""
     Settings()
     Settings(count=1, rate=1.0, share=0.0, sizes=(), scales={"wide": 1e6}, shift=-7.0)
-    Settings(count=10**400)
+    Settings(count=2**63 - 1, shift=-3e38)
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,8 @@ def test_what_is_within_its_bounds_passes():
         ({"scales": {"wide": 1e7}}, "got scales={'wide': 10000000.0}, expected at most 1,000,000"),
         ({"shift": math.inf}, "got shift=inf, expected a finite number"),
         ({"count": math.inf}, "got count=inf, expected a finite number, at least 1"),
+        ({"count": 2**63}, "got count=9223372036854775808, expected a number of at most 64 bits, at least 1"),
+        ({"shift": -1e300}, r"got shift=-1e\+300, expected a number within single precision"),
     ],
 )
 def test_what_is_out_of_its_bounds_is_named(wrong, words):

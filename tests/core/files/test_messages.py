@@ -20,6 +20,13 @@ def test_a_home_that_cannot_be_written_names_the_variable_that_helps(place: str,
     assert "XDG_CACHE_HOME" in first_line(OSError(13, "Permission denied", place))
 
 
+def test_a_home_that_cannot_be_made_names_the_variable_that_helps(monkeypatch):
+    """Where homes are mounted on demand, making one fails as if a folder above it were missing."""
+    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert CACHE_ADVICE in explain(FileNotFoundError(2, "No such file or directory", "/home/me"))
+
+
 def test_other_errors_say_what_they_say(monkeypatch):
     """Files of the user's, errors that are none of the system, and errors without words."""
     monkeypatch.setenv("HOME", "/home/me")

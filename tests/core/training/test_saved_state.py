@@ -22,6 +22,7 @@ from nerd_core.predictor.predictor import Predictor
 from nerd_core.training.config import RolloutCfg, TrainCfg
 from nerd_core.training.optimiser import OptimiserCfg
 from nerd_core.training.run import train
+from nerd_core.training.validation import validation_summary
 from support.testbed_cartpole import SPEC, make_data
 
 CFG = TrainCfg(
@@ -82,6 +83,10 @@ HOSTILE: list[tuple[tuple[Any, ...], tuple[Any, ...]]] = [
     (("seconds",), (*NUMBERS, -1.0, math.nan, math.inf)),
     (("best",), (*NUMBERS, math.nan)),
     (("history",), (None, 1, {}, "x", [None], [{}], [[]], [{"update": 1}])),
+    (("history",), ([],)),
+    (("history", 0, "rollouts"), COUNTS),
+    (("history", 0, "lost"), COUNTS),
+    (("data",), ([], 1, {"training data": []}, {"training data": "x"})),
     (("history", 0, "errors"), (None, [], {}, {"x": {}}, {"5": None}, {"5": {"a": "b"}}, {"-1": {}})),
     (("history", 0, "update"), COUNTS),
     (("history", 0, "minutes"), NUMBERS),
@@ -123,6 +128,12 @@ def test_every_missing_entry_is_named(saved, tmp_path):
     for name in saved[2].keys() - {"data", "lost"}:
         with pytest.raises(ValueError, match=f"no '{name}'|no run can go on"):
             go_on(saved, tmp_path / name, {key: value for key, value in saved[2].items() if key != name})
+
+
+def test_names_in_a_state_cannot_steer_the_terminal():
+    """The progress bar shows what the last validation found, whose names stand in a file."""
+    history = [{"errors": {"5": {"joint_rad\x1b[2J": 1.0}}}]
+    assert validation_summary(history) == r"joint_rad\x1b[2J 1 over 5 steps"
 
 
 def test_the_model_of_another_run_is_refused(saved, tmp_path):

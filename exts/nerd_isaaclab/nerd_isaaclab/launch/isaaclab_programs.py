@@ -45,7 +45,8 @@ def run_isaaclab_program(program: str, argv: list[str], run: str) -> int:
     function: Callable[[list[str]], int] = getattr(entrypoints, run)
     # Isaac Lab's help reads the task from the arguments of the process, to list that task's presets.
     refusals.note_program(["isaaclab", program])
-    original, sys.argv = sys.argv, [f"nerd {program}", *argv]
+    typed = f"rl {program}" if program in ("train", "play") else program.replace("_", "-")
+    original, sys.argv = sys.argv, [f"nerd {typed}", *argv]
     try:
         return function(argv)
     finally:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Literal
 
 from nerd_core.cli.options import read_options
 from nerd_core.files.bounds import bounded, check_bounds
+from nerd_core.files.outputs import require_folder
 
 from ..demo import recipes
 
@@ -80,6 +81,7 @@ def main(argv: list[str]) -> int:
     if args.smoke:
         recipe = smoke(recipe)
     out = args.out or default_out("demo", args.robot, args.smoke)
+    require_folder(out, "--out")
     page = run.run(recipe, out, f"nerd demo {shlex.join(argv)}".strip(), args.fresh, args.model, args.step_cost).page
     if args.open and not args.smoke:
         show(page)

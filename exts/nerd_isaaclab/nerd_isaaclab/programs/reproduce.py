@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Literal
 import tyro
 
 from nerd_core.cli.options import read_options
+from nerd_core.files.outputs import require_folder
 
 from ..demo import recipes
 from .demo import default_out
@@ -73,6 +74,7 @@ def main(argv: list[str]) -> int:
     if args.smoke:
         recipe = smoke(recipe)
     out = args.out or default_out("reproduce", args.name, args.smoke)
+    require_folder(out, "--out")
     command = f"nerd reproduce {shlex.join(argv)}"
     made_with = arguments.making_commands(recipe) if args.model == args.name else []
     done = run.run(recipe, out, command, args.fresh, args.model, args.step_cost, made_with)

@@ -3,7 +3,8 @@
 
 """Ranges of settings, stated where a setting is and checked in one place. The help of a command shows them.
 
-A number in a range is finite; ``bounded(1.0)`` asks for nothing else.
+A number in a range is finite and can be stored: in 64 bits, or in single precision. ``bounded(1.0)`` asks for nothing
+else.
 
 Example::
 
@@ -24,6 +25,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, field, fields
 from typing import Any
 
+import numpy as np
+
 CHECKS = {
     "at_least": (operator.ge, "at least"),
     "above": (operator.gt, "more than"),
@@ -31,6 +34,9 @@ CHECKS = {
     "below": (operator.lt, "less than"),
 }
 """Kinds of bounds: what must hold, and how a message says it."""
+
+LARGEST = float(np.finfo(np.float32).max)
+"""Largest number in single precision, which PyTorch refuses to exceed in its arithmetic."""
 
 SEED = {"at_least": 0, "below": 2**31}
 """Bounds of a seed: what PyTorch, NumPy and the engines all take."""
@@ -72,16 +78,23 @@ def check_bounds(settings: Any, error: type[ValueError] = ValueError) -> None:
     for item in fields(settings):
         bounds, got = bounds_of(item), getattr(settings, item.name)
         if bounds is not None and not all(_within(number, bounds) for number in _numbers(got)):
-            finite = "" if all(map(_is_finite, _numbers(got))) or not bounds else "a finite number, "
-            raise error(f"got {item.name}={got}, expected {finite}{range_in_words(bounds)}")
+            unstorable = next(filter(None, map(_what_it_is_not, _numbers(got))), None)
+            words = [unstorable] if unstorable else []
+            words += [range_in_words(bounds)] if bounds or not words else []
+            raise error(f"got {item.name}={got}, expected {', '.join(words)}")
 
 
 def _within(number: float, bounds: Mapping[str, float]) -> bool:
-    return _is_finite(number) and all(CHECKS[kind][0](number, bound) for kind, bound in bounds.items())
+    return _what_it_is_not(number) is None and all(CHECKS[kind][0](number, bound) for kind, bound in bounds.items())
 
 
-def _is_finite(number: float) -> bool:
-    return isinstance(number, int) or math.isfinite(number)  # a large integer would not go into a float
+def _what_it_is_not(number: float) -> str | None:
+    """What a number should be to be stored and computed with; None if it is."""
+    if isinstance(number, int):
+        return None if abs(number) < 2**63 else "a number of at most 64 bits"
+    if not math.isfinite(number):
+        return "a finite number"
+    return None if abs(number) <= LARGEST else "a number within single precision"
 
 
 def _numbers(value: Any) -> Iterator[float]:

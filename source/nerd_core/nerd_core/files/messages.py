@@ -63,11 +63,14 @@ def _escaped(letter: str) -> str:
 
 def _is_about_caches(error: BaseException) -> bool:
     """Whether an error says that the folder for caches, or one above or in it, cannot be used."""
-    if not isinstance(error, OSError) or error.errno not in REFUSED or not isinstance(error.filename, str):
+    if not isinstance(error, OSError) or not isinstance(error.filename, str):
         return False
     path = Path(error.filename).absolute()
     cache = Path(os.path.expanduser(os.environ.get("XDG_CACHE_HOME") or "~/.cache")).absolute()
-    return path == cache or path in cache.parents or cache in path.parents
+    is_above = path == cache or path in cache.parents
+    if error.errno == errno.ENOENT:  # a home that cannot be made; in the cache, a file that is not there
+        return is_above
+    return error.errno in REFUSED and (is_above or cache in path.parents)
 
 
 __all__ = ["CACHE_ADVICE", "explain", "first_line", "printable", "shortened"]

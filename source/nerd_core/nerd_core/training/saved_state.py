@@ -43,10 +43,13 @@ def check_saved_state(run: Run, state: Any) -> None:
     if not isinstance(_entry(state, "settings", "the state"), dict):
         raise _unfit("settings", state["settings"], "an object")
     # Earlier versions told neither of these.
-    if not isinstance(state.get("data"), (dict, type(None))):
-        raise _unfit("data", state["data"], "an object")
+    data = {} if state.get("data") is None else state["data"]
+    if not isinstance(data, dict) or not all(isinstance(known, (dict, type(None))) for known in data.values()):
+        raise _unfit("data", data, "an object with an object for each use")
     _count(state.get("lost", 0), "lost")
     _history(_entry(state, "history", "the state"))
+    if math.isfinite(state["best"]) and not state["history"]:
+        raise _unfit("best", state["best"], "infinity where nothing has been validated")
     params = [param.detach() for param in run.params]
     _tensors(_entry(state, "weights", "the state"), params, "weights")
     _optimiser(_entry(state, "optimiser", "the state"), run.optimiser)
@@ -67,6 +70,8 @@ def _history(history: Any) -> None:
         raise _unfit("history", history, "a list")
     for row in history:
         _count(_entry(row, "update", "history"), "history.update")
+        for name in ("lost", "rollouts"):  # which earlier versions did not tell
+            _count(row.get(name, 0), f"history.{name}")
         for name in ("minutes", "score"):
             _number(_entry(row, name, "history"), f"history.{name}", finite=False)
         errors = _entry(row, "errors", "history")

@@ -9,6 +9,7 @@ import math
 import time
 from typing import TYPE_CHECKING, Any
 
+from ..files.messages import printable
 from .metrics import OpenLoopErrors, open_loop
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def validation_summary(history: list[dict[str, Any]]) -> str:
     horizon = max(errors, key=int)
     values = [f"{name} {value:.2g}" for name, value in errors[horizon].items() if not name.startswith("joint/")]
     lost = history[-1].get("lost")
-    return f"{', '.join(values)} over {horizon} steps" + (f", {lost} lost" if lost else "")
+    return printable(f"{', '.join(values)} over {horizon} steps") + (f", {lost} lost" if lost else "")
 
 
 __all__ = ["validate", "validation_summary"]
