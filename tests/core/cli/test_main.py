@@ -114,3 +114,11 @@ def test_the_help_starts_fast():
         after = os.times()
         times.append(after.children_user + after.children_system - before.children_user - before.children_system)
     assert min(times) < 0.3
+
+
+def test_an_unknown_command_cannot_steer_the_terminal(capsys):
+    """A word that was pasted with control characters is shown without them."""
+    from nerd_core.cli import main
+
+    assert main(["\x1b[2Jtrain"]) == 2
+    assert r"unknown command '\x1b[2Jtrain'" in capsys.readouterr().err

@@ -172,6 +172,8 @@ def _help(commands: dict[str, str]) -> str:
 
 
 def _unknown(name: str, commands: dict[str, str]) -> str:
+    from ..files.messages import printable  # what the help does not need
+
     near = difflib.get_close_matches(name, commands, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(repr(word) for word in near)}?" if near else f"there are: {', '.join(commands)}"
-    return f"nerd: got the unknown command '{name[:80]}', {hint} ('nerd --help' lists all)"
+    return f"nerd: got the unknown command '{printable(name[:80])}', {hint} ('nerd --help' lists all)"
