@@ -1,11 +1,12 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""``nerd models``: the models that come with the extension.
+"""``nerd models``: the models that come with the extension, and a model of a task's robot before any data.
 
 nerd models list
 nerd models get cartpole my-models/cartpole
 nerd models verify
+nerd models init --task NeRD-Cartpole --out my-models/cartpole-mechanics
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from nerd_core.cli.terminal import console, say
 from nerd_core.files.outputs import require_folder
 
 from ..checkpoints.shipped import find_checkpoint, shipped_checkpoints
+from ..models.untrained import InitModelCfg, init_model
 
 
 @dataclass
@@ -46,8 +48,21 @@ class Verify:
     """Read every model, check its digests, and exit with 1 if one is damaged."""
 
 
+@dataclass
+class Init:
+    """Make a model of a task's robot without data: mechanics with the constants that training begins with.
+
+    `nerd evaluate --model DIR` says how good that is already, and `nerd train DATA --start DIR` goes on from it.
+    """
+
+    cfg: Annotated[InitModelCfg, tyro.conf.arg(name="")]
+    """Whose robot."""
+    out: Path
+    """Folder of the model; must not exist."""
+
+
 def main(argv: list[str]) -> int:
-    """List, copy and verify the models that come with the extension.
+    """List, copy and verify the models that come with the extension, or make one without data.
 
     Args:
         argv: Arguments, without the program's name.
@@ -56,12 +71,15 @@ def main(argv: list[str]) -> int:
         Annotated[List, tyro.conf.subcommand("list")]
         | Annotated[Get, tyro.conf.subcommand("get")]
         | Annotated[Verify, tyro.conf.subcommand("verify")]
+        | Annotated[Init, tyro.conf.subcommand("init")]
     )
     args = read_options(commands, argv, "nerd models", __doc__)
     if isinstance(args, List):
         return _list()
     if isinstance(args, Get):
         return _get(args)
+    if isinstance(args, Init):
+        return _init(args)
     return _verify()
 
 
@@ -93,6 +111,13 @@ def _get(args: Get) -> int:
     args.out.parent.mkdir(parents=True, exist_ok=True)
     shutil.copytree(source, args.out)
     say(f"copied '{source.name}' to {args.out}")
+    return 0
+
+
+def _init(args: Init) -> int:
+    path = init_model(args.cfg, args.out)
+    say(f"mechanics of the robot of {args.cfg.task}, untrained, is in {path}: nothing was learned")
+    say(f"how good it is already: nerd evaluate --model {path} --task {args.cfg.task}")
     return 0
 
 
