@@ -13,9 +13,12 @@ import gymnasium
 import pytest
 
 import nerd_isaaclab.tasks  # noqa: F401
+from nerd_core.files.serialization import to_plain
 from nerd_core.robot.spec import SpecError
 from nerd_isaaclab.compat import no_cuda, physics_presets, refusals
 from nerd_isaaclab.compat.physics_presets import physics_problem, physics_words
+from nerd_isaaclab.doctor.run import DoctorCfg
+from nerd_isaaclab.doctor.worker import work
 from nerd_isaaclab.launch.isaaclab_programs import check_physics
 from nerd_isaaclab.tasks import derived_agents
 
@@ -62,6 +65,22 @@ def test_a_fixed_physics_is_named_with_the_way_on(fixed: str):
         physics_words(fixed, "newton_mjwarp")
     with pytest.raises(ValueError, match="is fixed"):
         check_physics(fixed, ["physics=ovphysx"])
+
+
+def test_a_doctor_asks_a_fixed_physics_for_nothing(fixed: str, monkeypatch):
+    """``nerd doctor`` examines a task whose physics is fixed, without a name that would change nothing; another one is
+    refused in words.
+    """
+    from isaaclab_tasks.utils import parse_cfg
+
+    def parsed(task: str, **asked: Any) -> None:
+        raise SystemExit(" ".join(asked["overrides"]))
+
+    monkeypatch.setattr(parse_cfg, "parse_env_cfg", parsed)
+    with pytest.raises(SystemExit, match="^env.nerd.mode=physx$"):
+        work(to_plain(DoctorCfg(fixed)), lambda *_: None)
+    with pytest.raises(ValueError, match="is fixed"):
+        work(to_plain(DoctorCfg(fixed, physics="newton_mjwarp")), lambda *_: None)
 
 
 def test_a_missing_physics_is_not_a_missing_isaac_sim(missing: str, monkeypatch):

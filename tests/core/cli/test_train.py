@@ -400,6 +400,18 @@ def test_nothing_is_tried_where_the_model_is_given(words):
     assert may_choose(parse(["data", "--out", "run", "--batch-size", "64", "--seed", "3"]))
 
 
+def test_a_force_head_leaves_the_choice_of_the_model():
+    """What else a network predicts is no choice of a model: it is added to whichever preset is chosen, and one without
+    a network is refused in a few words.
+    """
+    words = ["data", "--out", "run", "--force-head", "--variance-head"]
+    assert may_choose(parse(words))
+    chosen = parse(words, "bounded").predictor
+    assert chosen.within_data and chosen.force_head and chosen.variance_head
+    with pytest.raises(ValueError, match="^got force_head, variance_head without a network"):
+        parse(words, "mechanics")
+
+
 def test_a_failed_training_says_why_and_announces_no_model(data, tmp_path, capsys, monkeypatch):
     """Weights that are no numbers end with an error, three likely causes, and no word of a model that is not there."""
     monkeypatch.delenv("NERD_DEBUG", raising=False)

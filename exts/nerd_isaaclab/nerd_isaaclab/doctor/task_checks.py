@@ -49,7 +49,7 @@ def check_task(env: NerdDynamics, task: str, agent: Any) -> list[Diagnosis]:
     try:
         spec = env.robot_spec
     except ValueError as error:
-        return [obstacle("robot", str(error), "describe the robot's joints and bodies as docs/adding-a-robot.md does")]
+        return [obstacle("robot", str(error), "describe its joints and bodies as docs/bring-your-own-robot.md does")]
     kind = "floating" if spec.floating_base else "fixed"
     found = [fine("robot", f"{spec.name}: {kind} base, {len(spec.joints)} joints, {len(spec.slots)} contact slots")]
     for check in checks:

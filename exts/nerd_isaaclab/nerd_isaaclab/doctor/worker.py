@@ -29,16 +29,18 @@ def work(plain: dict[str, Any], report: Report) -> dict[str, Any]:
     import nerd_isaaclab.tasks  # noqa: F401  (workarounds, assets and registrations, before other imports of Isaac Lab)
 
     from ..collect.worker import check_overrides
+    from ..compat.physics_presets import physics_words
     from .model_checks import check_model
     from .run import DoctorCfg, Examined
     from .task_checks import check_task
 
     cfg = from_plain(DoctorCfg, plain)
-    overrides = [f"physics={cfg.physics}", "env.nerd.mode=physx", *cfg.overrides]
+    fixed = [*physics_words(cfg.task, cfg.physics), "env.nerd.mode=physx"]
+    overrides = [*fixed, *cfg.overrides]
     env: Any = None
     try:
         if cfg.overrides:
-            check_overrides(parse_env_cfg(cfg.task, overrides=overrides[:2]), list(cfg.overrides))
+            check_overrides(parse_env_cfg(cfg.task, overrides=fixed), list(cfg.overrides))
         env_cfg = parse_env_cfg(cfg.task, device=cfg.device, num_envs=cfg.num_envs, overrides=overrides)
         env_cfg.seed = 0
         env = gymnasium.make(cfg.task, cfg=env_cfg).unwrapped

@@ -209,9 +209,11 @@ def may_choose(command: Train) -> bool:
     Args:
         command: What the user asked for.
     """
-    free = PRESETS["residual"]
+    free = PRESETS["residual"].predictor
     given = (command.config, command.start, command.free_motion, command.network, command.prior)
-    said = any(given) or command.predictor != free.predictor
+    # Heads say what else is predicted, of whichever model.
+    asked = replace(command.predictor, force_head=free.force_head, variance_head=free.variance_head)
+    said = any(given) or asked != free
     return command.preset == "auto" and not said and command.training.train_parts == "all"
 
 

@@ -44,11 +44,10 @@ class PredictorCfg:
             more = [name for name in ("force_head", "variance_head") if getattr(self, name)]
             more += ["ensemble"] if self.ensemble > 1 else []
             more += ["token.symmetric"] if self.token.symmetric else []
-            if self.prior is None or more:
-                raise ValueError(
-                    f"got no network, prior={self.prior} and {more}, expected a prior, for instance mechanics, and "
-                    "nothing that only a network can say"
-                )
+            if self.prior is None:
+                raise ValueError("got neither a network nor a prior, expected one of them, for instance mechanics")
+            if more:
+                raise ValueError(f"got {', '.join(more)} without a network, expected a network, which alone has them")
 
 
 __all__ = ["PredictorCfg"]
