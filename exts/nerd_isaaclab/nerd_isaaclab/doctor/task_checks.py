@@ -78,7 +78,7 @@ def check_controls(env: NerdDynamics) -> list[Diagnosis]:
                 "actuators",
                 f"the actuators {', '.join(hidden)} keep a delay or a state of a network, which a single state "
                 "does not show",
-                "nerd train DATA --preset short (a network with a window)",
+                "nerd train DATA --preset small (a network with a window)",
             )
         )
     return found
