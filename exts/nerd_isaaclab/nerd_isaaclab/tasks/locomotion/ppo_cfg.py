@@ -1,38 +1,20 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""PPO of RSL-RL for locomotion: the published network (128, 64, 32) and few envs; two CPU cores can train it."""
+"""PPO for locomotion: the published network (128, 64, 32), and few envs."""
 
 from isaaclab.utils import configclass
-from isaaclab_rl.rsl_rl import RslRlMLPModelCfg, RslRlOnPolicyRunnerCfg, RslRlPpoAlgorithmCfg
+
+from ..base_ppo_cfg import PPORunnerCfg
 
 
 @configclass
-class LocomotionPPORunnerCfg(RslRlOnPolicyRunnerCfg):
+class LocomotionPPORunnerCfg(PPORunnerCfg):
     """Agent of all tasks of the family."""
 
-    num_steps_per_env = 32
     max_iterations = 250
-    save_interval = 50
-    clip_actions = 1.0
-    actor = RslRlMLPModelCfg(
-        hidden_dims=[128, 64, 32],
-        activation="elu",
-        obs_normalization=True,
-        distribution_cfg=RslRlMLPModelCfg.GaussianDistributionCfg(init_std=1.0),
-    )
-    critic = RslRlMLPModelCfg(hidden_dims=[128, 64, 32], activation="elu", obs_normalization=True)
-    algorithm = RslRlPpoAlgorithmCfg(
-        value_loss_coef=1.0,
-        use_clipped_value_loss=True,
-        clip_param=0.2,
-        entropy_coef=0.0,
-        num_learning_epochs=5,
-        num_mini_batches=4,
-        learning_rate=1.0e-3,
-        schedule="adaptive",
-        gamma=0.99,
-        lam=0.95,
-        desired_kl=0.01,
-        max_grad_norm=1.0,
-    )
+
+    def __post_init__(self):
+        """Fill in what differs."""
+        self.set_networks([128, 64, 32], "elu", obs_normalization=True)
+        self.algorithm.entropy_coef = 0.0

@@ -1,39 +1,21 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""PPO of RSL-RL for walking: the sizes of Isaac Lab's flat tasks, and bounded actions, as data are collected."""
+"""PPO for walking: the sizes of Isaac Lab's flat tasks, and bounded actions, as data are collected."""
 
 from isaaclab.utils import configclass
-from isaaclab_rl.rsl_rl import RslRlMLPModelCfg, RslRlOnPolicyRunnerCfg, RslRlPpoAlgorithmCfg
+
+from ..base_ppo_cfg import PPORunnerCfg
 
 
 @configclass
-class VelocityPPORunnerCfg(RslRlOnPolicyRunnerCfg):
+class VelocityPPORunnerCfg(PPORunnerCfg):
     """Agent of all tasks of the family."""
 
     num_steps_per_env = 24
     max_iterations = 300
-    save_interval = 50
-    clip_actions = 1.0
     obs_groups = {"actor": ["policy"], "critic": ["policy"]}
-    actor = RslRlMLPModelCfg(
-        hidden_dims=[128, 128, 128],
-        activation="elu",
-        obs_normalization=False,
-        distribution_cfg=RslRlMLPModelCfg.GaussianDistributionCfg(init_std=1.0),
-    )
-    critic = RslRlMLPModelCfg(hidden_dims=[128, 128, 128], activation="elu", obs_normalization=False)
-    algorithm = RslRlPpoAlgorithmCfg(
-        value_loss_coef=1.0,
-        use_clipped_value_loss=True,
-        clip_param=0.2,
-        entropy_coef=0.005,
-        num_learning_epochs=5,
-        num_mini_batches=4,
-        learning_rate=1.0e-3,
-        schedule="adaptive",
-        gamma=0.99,
-        lam=0.95,
-        desired_kl=0.01,
-        max_grad_norm=1.0,
-    )
+
+    def __post_init__(self):
+        """Fill in the networks."""
+        self.set_networks([128, 128, 128], "elu", obs_normalization=False)
