@@ -25,15 +25,14 @@ Example::
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from ..robot.frames import rotation_matrix
 from ..robot.kinematics import ForwardKinematics, rotate_by
 from ..robot.spec import RobotSpec
+from .tree import depth_first, inertia_tables, supporting_joints, tree_tables
 from .vectors import cross, rotate_inverse
 
 
@@ -124,7 +123,7 @@ class Multibody(nn.Module):
         self.depth_first = depth_first(spec)
         """Numbers of the bodies as a solver of the simulator visits them: each branch to its end before the next."""
         self._has_slides = any(joint.kind == "prismatic" for joint in spec.joints)
-        buffers = _tree_tables(spec, supports, self.depth) | _inertia_tables(spec)
+        buffers = tree_tables(spec, supports, self.depth) | inertia_tables(spec)
         buffers["_row_of_body"] = self._kinematics.row_of_body
         buffers["_armature"] = torch.tensor([*[0.0] * self.root_dim, *(joint.armature for joint in spec.joints)])
         buffers["_origin_state"] = torch.zeros(spec.state.dim)
@@ -376,75 +375,6 @@ class Multibody(nn.Module):
         return table.scatter(0, supports.unsqueeze(2).expand_as(columns), columns)[:-1]
 
 
-def supporting_joints(spec: RobotSpec) -> list[list[int]]:
-    """Numbers of the joints between each body and the root, root first: the support of a body
-    (Featherstone, section 4.1).
-    """
-    index = {name: number for number, name in enumerate(spec.body_names)}
-    supports: list[list[int]] = []
-    for body in spec.bodies:
-        above = [] if body.parent is None else supports[index[body.parent]]
-        supports.append([*above, spec.joint_names.index(body.joint)] if body.joint is not None else above)
-    return supports
-
-
-def depth_first(spec: RobotSpec) -> tuple[int, ...]:
-    """Numbers of the bodies from the root on, each followed by those that hang from it."""
-    index = {name: number for number, name in enumerate(spec.body_names)}
-    children: dict[str | None, list[str]] = {}
-    for body in spec.bodies:
-        children.setdefault(body.parent, []).append(body.name)
-
-    def visit(parent: str | None) -> Iterator[str]:
-        for child in children.get(parent, ()):
-            yield child
-            yield from visit(child)
-
-    return tuple(index[name] for name in visit(None))
-
-
-def _tree_tables(spec: RobotSpec, supports: list[list[int]], depth: int) -> dict[str, Tensor]:
-    """Which joints support which bodies, and where joints are in the frames of their child bodies."""
-    joints = len(spec.joints)
-    padded = torch.tensor([[*row, *[joints] * (depth - len(row))] for row in supports], dtype=torch.long)
-    child = [next(i for i, body in enumerate(spec.bodies) if body.joint == name) for name in spec.joint_names]
-    axes, anchors = torch.zeros(joints, 3, dtype=torch.double), torch.zeros(joints, 3, dtype=torch.double)
-    for number, (joint, body) in enumerate(zip(spec.joints, (spec.bodies[each] for each in child), strict=True)):
-        rotation = rotation_matrix(torch.tensor(body.child_quat, dtype=torch.double))
-        axes[number] = rotation @ torch.tensor(joint.axis, dtype=torch.double)
-        anchors[number] = torch.tensor(body.child_pos, dtype=torch.double)
-    revolute = torch.tensor([*(joint.kind == "revolute" for joint in spec.joints), False])
-    pairs = [(joint, body) for body, row in enumerate(supports) for joint in row]
-    return {
-        "_supports": padded,
-        "_is_revolute": revolute,
-        "_support_is_revolute": revolute[padded].t().view(depth, -1, 1, 1),
-        "_supported_pairs": torch.tensor(pairs, dtype=torch.long).reshape(-1, 2).t(),
-        "_child_body": torch.tensor(child, dtype=torch.long),
-        "_child_axis": axes.float().unsqueeze(-1),
-        "_child_anchor": anchors.float().unsqueeze(-1),
-    }
-
-
-def _inertia_tables(spec: RobotSpec) -> dict[str, Tensor]:
-    """Masses, centres of mass and roots of inertias, in the frames of the bodies."""
-    inertias = [body.inertia for body in spec.bodies if body.inertia is not None]
-    roots, moments = [], []
-    for inertia in inertias:
-        (xx, yy, zz), (xy, xz, yz) = inertia.moments, inertia.products
-        matrix = torch.tensor([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], dtype=torch.double)
-        values, vectors = torch.linalg.eigh(matrix)
-        moments.append(values.clamp(min=0.0))
-        roots.append(vectors * moments[-1].sqrt())
-    inverse = [torch.where(each > 0, 1.0 / each, 0.0) for each in moments]
-    return {
-        "_mass": torch.tensor([inertia.mass for inertia in inertias]).view(-1, 1, 1),
-        "_centre_of_mass": torch.tensor([inertia.centre for inertia in inertias]).unsqueeze(-1),
-        "_inertia_root": torch.stack(roots).float().unsqueeze(-1),
-        "_inverse_moments": torch.stack(inverse).float().unsqueeze(-1),
-    }
-
-
 def _of_supports(of_joints: Tensor, supports: Tensor) -> Tensor:
     """What belongs to supporting joints, shape (J, 3, M) to (D, P, 3, M); zero where there is none."""
     padded = nn.functional.pad(of_joints, (0, 0, 0, 0, 0, 1))
@@ -453,4 +383,4 @@ def _of_supports(of_joints: Tensor, supports: Tensor) -> Tensor:
     return padded.gather(0, rows).view(depth, count, 3, batch)
 
 
-__all__ = ["BodyFrames", "BodyMotion", "CentroidalMomentum", "Multibody", "depth_first", "supporting_joints"]
+__all__ = ["BodyFrames", "BodyMotion", "CentroidalMomentum", "Multibody"]
