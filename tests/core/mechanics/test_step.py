@@ -161,7 +161,7 @@ def test_a_fresh_predictor_of_an_ant_in_the_air_is_right(tmp_path, network):
 
 def test_without_a_network_there_is_a_prior():
     """No network and no prior would say nothing; heads and views need a network. The errors name what is asked."""
-    with pytest.raises(ValueError, match="prior=None"):
+    with pytest.raises(ValueError, match="neither a network nor a prior"):
         PredictorCfg(network=None)
     with pytest.raises(ValueError, match=r"\['variance_head', 'token.symmetric'\]"):
         PredictorCfg(
