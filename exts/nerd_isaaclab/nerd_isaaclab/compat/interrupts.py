@@ -13,7 +13,7 @@ meets code that can answer it.
 
 from __future__ import annotations
 
-import _thread
+import signal
 import sys
 import threading
 from typing import Any
@@ -41,6 +41,8 @@ class _Hook:
         if not issubclass(unraisable.exc_type, KeyboardInterrupt):
             self._report(unraisable)
             return
-        timer = threading.Timer(AGAIN_AFTER_S, _thread.interrupt_main)
+        # A real signal: it also ends a wait of the main thread, which a mere note in the interpreter would not.
+        again = (threading.main_thread().ident, signal.SIGINT)
+        timer = threading.Timer(AGAIN_AFTER_S, signal.pthread_kill, again)
         timer.daemon = True
         timer.start()
