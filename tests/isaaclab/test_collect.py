@@ -348,7 +348,7 @@ def test_an_override_that_names_nothing_is_refused():
     """Isaac Lab adds a field for a misspelt override; here it is an error with the near name."""
     from types import SimpleNamespace
 
-    from nerd_isaaclab.collect.worker import check_overrides
+    from nerd_isaaclab.launch.physx_task import check_overrides
 
     cfg = SimpleNamespace(scene=SimpleNamespace(env_spacing=4.0), rewards={"alive": [1.0]})
     check_overrides(cfg, ["env.scene.env_spacing=5", "env.rewards.alive.0=2"])

@@ -20,7 +20,7 @@ def action_reach(task: str, asked: float | None = None) -> float:
     """
     if asked is not None:
         return asked
-    agent = _agent(task)
+    agent = agent_of(task)
     clip = getattr(agent, "clip_actions", None)
     if isinstance(clip, (int, float)) and clip > 0.0:
         return float(clip)
@@ -32,7 +32,7 @@ def action_reach(task: str, asked: float | None = None) -> float:
     return 1.0
 
 
-def _agent(task: str) -> Any:
+def agent_of(task: str) -> Any:
     """The configuration of the task's RSL-RL agent; None where it has none."""
     import gymnasium
 

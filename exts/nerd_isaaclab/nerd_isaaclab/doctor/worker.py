@@ -11,6 +11,7 @@ from typing import Any
 from nerd_core.files.serialization import from_plain, to_plain
 
 from ..launch.engine_process import Report, serve
+from ..launch.physx_task import physx_task, set_seed
 
 
 def work(plain: dict[str, Any], report: Report) -> dict[str, Any]:
@@ -23,29 +24,17 @@ def work(plain: dict[str, Any], report: Report) -> dict[str, Any]:
     Returns:
         The :class:`~nerd_isaaclab.doctor.run.Examined` as plain values.
     """
-    import gymnasium
-    from isaaclab_tasks.utils.parse_cfg import parse_env_cfg
-
     import nerd_isaaclab.tasks  # noqa: F401  (workarounds, assets and registrations, before other imports of Isaac Lab)
 
-    from ..collect.worker import check_overrides
-    from ..compat.physics_presets import physics_words
+    from ..collect.action_reach import agent_of
     from .model_checks import check_model
     from .run import DoctorCfg, Examined
     from .task_checks import check_task
 
     cfg = from_plain(DoctorCfg, plain)
-    fixed = [*physics_words(cfg.task, cfg.physics), "env.nerd.mode=physx"]
-    overrides = [*fixed, *cfg.overrides]
-    env: Any = None
-    try:
-        if cfg.overrides:
-            check_overrides(parse_env_cfg(cfg.task, overrides=fixed), list(cfg.overrides))
-        env_cfg = parse_env_cfg(cfg.task, device=cfg.device, num_envs=cfg.num_envs, overrides=overrides)
-        env_cfg.seed = 0
-        env = gymnasium.make(cfg.task, cfg=env_cfg).unwrapped
+    with physx_task(cfg.task, cfg.physics, cfg.device, cfg.num_envs, cfg.overrides, set_seed) as env:
         env.reset(seed=0)
-        found = check_task(env, cfg.task, _agent(cfg.task))
+        found = check_task(env, cfg.task, agent_of(cfg.task))
         try:
             spec = env.robot_spec.to_json()
         except ValueError:
@@ -54,20 +43,6 @@ def work(plain: dict[str, Any], report: Report) -> dict[str, Any]:
         if cfg.model is not None:
             found += check_model(env, str(cfg.model))
         return to_plain(Examined(tuple(found), spec, motion))
-    finally:
-        if env is not None:
-            env.close()
-
-
-def _agent(task: str) -> Any:
-    """The RSL-RL configuration of a task; None where it has none."""
-    import gymnasium
-    from isaaclab_tasks.utils.parse_cfg import load_cfg_from_registry
-
-    name = task.split(":")[-1]
-    if "rsl_rl_cfg_entry_point" not in gymnasium.spec(name).kwargs:
-        return None
-    return load_cfg_from_registry(name, "rsl_rl_cfg_entry_point")
 
 
 def _motion(env: Any, policy_path: Any) -> Any:
@@ -76,6 +51,7 @@ def _motion(env: Any, policy_path: Any) -> Any:
 
     from ..physics.robot_state import RobotState
     from ..policies.load import load_policy
+    from ..policies.play import require_fit
     from .data_checks import motion_of
     from .model_checks import STEPS
 
@@ -84,10 +60,7 @@ def _motion(env: Any, policy_path: Any) -> Any:
     states, controls = [], []
     with torch.inference_mode():
         obs, _ = env.reset()
-        if obs["policy"].shape[-1] != policy.obs_dim:
-            raise ValueError(
-                f"the policy takes {policy.obs_dim} observations, the task gives {obs['policy'].shape[-1]}"
-            )
+        require_fit(policy, env, obs)
         for _ in range(3 * STEPS):
             states.append(reader.read().cpu())
             obs = env.step(policy(obs["policy"]))[0]

@@ -11,6 +11,7 @@ from typing import Any
 from nerd_core.files.serialization import from_plain, to_plain
 
 from ..launch.engine_process import Report, serve
+from ..launch.physx_task import physx_task, set_seed
 
 NUM_ENVS = 4
 """Environments: the controls are found by random actions in all of them."""
@@ -26,30 +27,12 @@ def work(plain: dict[str, Any], report: Report) -> dict[str, Any]:
     Returns:
         The :class:`~nerd_isaaclab.models.untrained.TaskRobot` as plain values.
     """
-    import gymnasium
-    from isaaclab_tasks.utils.parse_cfg import parse_env_cfg
-
-    import nerd_isaaclab.tasks  # noqa: F401  (workarounds, assets and registrations, before other imports of Isaac Lab)
-
-    from ..collect.worker import check_overrides
-    from ..compat.physics_presets import physics_words
     from .untrained import InitModelCfg, TaskRobot
 
     cfg = from_plain(InitModelCfg, plain)
-    fixed = [*physics_words(cfg.task, cfg.physics), "env.nerd.mode=physx"]
-    env: Any = None
-    try:
-        if cfg.overrides:
-            check_overrides(parse_env_cfg(cfg.task, overrides=fixed), list(cfg.overrides))
-        overrides = [*fixed, *cfg.overrides]
-        env_cfg = parse_env_cfg(cfg.task, device=cfg.device, num_envs=NUM_ENVS, overrides=overrides)
-        env_cfg.seed = 0
-        env = gymnasium.make(cfg.task, cfg=env_cfg).unwrapped
+    with physx_task(cfg.task, cfg.physics, cfg.device, NUM_ENVS, cfg.overrides, set_seed) as env:
         env.reset(seed=0)
         return to_plain(TaskRobot(env.robot_spec.to_json(), sees_ground(env)))
-    finally:
-        if env is not None:
-            env.close()
 
 
 def sees_ground(env: Any) -> bool:

@@ -89,14 +89,7 @@ def play_episodes(
         seed: Seed of all that is drawn, see :mod:`~nerd_isaaclab.policies.first_episodes`; None for Isaac Lab's way.
     """
     obs, _ = env.reset(seed=seed)
-    if not isinstance(obs.get("policy"), torch.Tensor):
-        raise ValueError(f"got the observation groups {', '.join(obs)}, expected a group 'policy' in one piece")
-    given, taken = obs["policy"].shape[-1], env.action_manager.total_action_dim
-    if (given, taken) != (policy.obs_dim, policy.action_dim):
-        raise ValueError(
-            f"got a policy of {policy.obs_dim} observations and {policy.action_dim} actions, expected {given} and "
-            f"{taken} for this task: it was trained for another task or robot"
-        )
+    require_fit(policy, env, obs)
     count, device = env.num_envs, env.device
     playing = torch.ones(count, dtype=torch.bool, device=device)
     length = torch.zeros(count, device=device)
@@ -160,6 +153,24 @@ def play_episodes(
             )
         },
     )
+
+
+def require_fit(policy: Policy, env: Any, obs: Any) -> None:
+    """Raises ValueError unless a policy has the observations and actions of a task.
+
+    Args:
+        policy: The policy.
+        env: An unwrapped manager-based environment.
+        obs: What it observes, by group.
+    """
+    if not isinstance(obs.get("policy"), torch.Tensor):
+        raise ValueError(f"got the observation groups {', '.join(obs)}, expected a group 'policy' in one piece")
+    given, taken = obs["policy"].shape[-1], env.action_manager.total_action_dim
+    if (given, taken) != (policy.obs_dim, policy.action_dim):
+        raise ValueError(
+            f"got a policy of {policy.obs_dim} observations and {policy.action_dim} actions, expected {given} and "
+            f"{taken} for this task: it was trained for another task or robot"
+        )
 
 
 def _state_reader(env: Any) -> Any:
