@@ -45,15 +45,15 @@ def masses(spec) -> torch.Tensor:
 
 def test_a_roll_out_follows_the_parameters_of_each_environment():
     """Each environment of a roll-out moves as a model whose specification has its masses, and gradients reach them."""
-    spec, ground = with_inertias(ant()), PlaneGround.flat()
-    state, controls = situation(spec)
-    mass = masses(spec).requires_grad_()
-    states = rollout(predictor_of(spec), state, controls, ground, parameters=PhysicalParameters(mass=mass))
+    spec, ground = with_inertias(ant()), PlaneGround.flat().double()
+    state, controls = (each.double() for each in situation(spec))
+    mass = masses(spec).double().requires_grad_()
+    states = rollout(predictor_of(spec).double(), state, controls, ground, parameters=PhysicalParameters(mass=mass))
     for env in range(ENVS):
         other = specification_with(spec, PhysicalParameters(mass=mass[env]))
-        alone = rollout(predictor_of(other), state[env : env + 1], controls[env : env + 1], ground)
+        alone = rollout(predictor_of(other).double(), state[env : env + 1], controls[env : env + 1], ground)
         assert torch.allclose(alone[0], states[env], atol=1e-4)
-    assert not torch.allclose(states, rollout(predictor_of(spec), state, controls, ground), atol=1e-3)
+    assert not torch.allclose(states, rollout(predictor_of(spec).double(), state, controls, ground), atol=1e-3)
     (gradient,) = torch.autograd.grad(states.square().sum(), mass)
     assert gradient.isfinite().all() and (gradient != 0).any(-1).all()
 
