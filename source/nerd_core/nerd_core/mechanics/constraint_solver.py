@@ -40,6 +40,7 @@ from ..robot.stops import Stops
 from .config import MechanicsCfg
 from .constants import CONTACT_COUNT_UNIT, EPSILON, TRAIT_CENTRE, UNREACHABLE, Constant, Factor
 from .contact_constraints import ContactConstraints, ContactSlots
+from .engine_settings import initial_constants, static_friction_ratio, substeps_of
 from .gauss_seidel import GaussSeidel
 from .joint_drives import JointDrives, JointTerms, Targets
 from .mimic_joints import MimicJoints
@@ -87,6 +88,10 @@ class ConstraintSolver(nn.Module):
 
     contacts: ContactSlots
     """The slots that can touch the ground."""
+    substeps: int
+    """Substeps in a physics step."""
+    static_ratio: float
+    """Friction of a contact at rest per friction of one that slides."""
     joints: Tensor
     """Joints in the order in which they are solved, shape (J,). What follows is in the same order."""
     has_stop: list[bool]
@@ -111,6 +116,7 @@ class ConstraintSolver(nn.Module):
         super().__init__()
         self.spec, self.cfg, self.multibody = multibody.spec, cfg, multibody
         self.contacts = ContactSlots(multibody, cfg, has_contacts)
+        self.substeps, self.static_ratio = substeps_of(cfg, multibody.spec), static_friction_ratio(multibody.spec)
         spec, stops, root_dim = multibody.spec, Stops(multibody.spec), multibody.root_dim
         rank = {number: place for place, number in enumerate(multibody.depth_first)}
         rank_of_joint = {body.joint: rank[number] for number, body in enumerate(spec.bodies)}
@@ -128,10 +134,10 @@ class ConstraintSolver(nn.Module):
         for name, value in buffers.items():
             self.register_buffer(name, value, persistent=False)
         self.register_buffer("typical_delassus", self._typical_delassus(), persistent=False)
-        self.constants = nn.Parameter(torch.tensor([constant.initial for constant in Constant]).log())
+        self.constants = nn.Parameter(torch.tensor(initial_constants(spec, self.substeps)).log())
         """Logarithms of the constants, by :class:`~nerd_core.mechanics.constants.Constant`."""
         self.rules = nn.ModuleList(
-            Rules(cfg.hidden, cfg.feature_scales) for _ in range(cfg.substeps if cfg.hidden else 0)
+            Rules(cfg.hidden, cfg.feature_scales) for _ in range(self.substeps if cfg.hidden else 0)
         )
 
     @property
@@ -166,7 +172,7 @@ class ConstraintSolver(nn.Module):
         """
         if not self._unilateral:
             return torch.zeros_like(velocity), torch.zeros_like(velocity), joint_pos
-        count, unilateral, substeps = self.max_contacts, self._unilateral, self.cfg.substeps
+        count, unilateral, substeps = self.max_contacts, self._unilateral, self.substeps
         constants, substep_dt = self.constants.exp().unbind(), self.spec.physics_dt / substeps
         pos = joint_pos.t().index_select(0, self.joints)
         rows = self._rows(pos, contacts, constants)
@@ -202,7 +208,7 @@ class ConstraintSolver(nn.Module):
 
     def _rows(self, pos: Tensor, contacts: ContactConstraints | None, constants: tuple[Tensor, ...]) -> _Rows:
         """All constraints at the beginning of a physics step; joints look at the stop that is nearer."""
-        count, substep_dt = self.max_contacts, self.spec.physics_dt / self.cfg.substeps
+        count, substep_dt = self.max_contacts, self.spec.physics_dt / self.substeps
         at_upper = self.upper - pos < pos - self.lower
         sign = torch.where(at_upper, -1.0, 1.0).to(pos)
         jacobian, gap = self._joint_jacobian * sign, self._stop_gap(pos, at_upper)
@@ -243,7 +249,7 @@ class ConstraintSolver(nn.Module):
         factors: Tensor | None,
     ) -> _Terms:
         """How constraints answer in a substep: what the constants say, times the factors of the rules."""
-        count, substep_dt = self.max_contacts, self.spec.physics_dt / self.cfg.substeps
+        count, substep_dt = self.max_contacts, self.spec.physics_dt / self.substeps
         rate, (mass, friction_mass) = rows.correction_rate, masses
         friction_correction = constants[Constant.FRICTION_RETURN] / substep_dt * drift
         friction = constants[Constant.FRICTION_COEFFICIENT].expand_as(gap[:count])
@@ -279,7 +285,7 @@ class ConstraintSolver(nn.Module):
             sweep.solve_normal(contact, masses[contact], corrections[contact])
             both = contact, count + contact
             mass, correction = ((each[both[0]], each[both[1]]) for each in (friction_masses, friction_corrections))
-            sweep.solve_friction(contact, friction[contact], mass, correction)
+            sweep.solve_friction(contact, friction[contact], mass, correction, self.static_ratio)
 
     def _stop_gap(self, pos: Tensor, at_upper: Tensor) -> Tensor:
         """How far joints are before the stops that they look at; :data:`UNREACHABLE` where there is none."""

@@ -129,14 +129,16 @@ class GaussSeidel:
         coefficient: Tensor,
         effective_mass: tuple[Tensor, Tensor],
         correction: tuple[Tensor, Tensor],
+        static_ratio: float = 1.0,
     ) -> None:
         """Solves the friction of a contact within its cone.
 
         Args:
             contact: Number of the contact.
-            coefficient: Largest friction per normal impulse.
+            coefficient: Largest friction per normal impulse of a contact that slides.
             effective_mass: Impulse per velocity, along both directions.
             correction: Velocities at which a drift is taken back.
+            static_ratio: Largest friction of a contact at rest per that of one that slides.
         """
         first, second = contact, self._contacts + contact
         row, other = self._unilateral + first, self._unilateral + second
@@ -144,6 +146,8 @@ class GaussSeidel:
         y = self.friction_impulse[second] - effective_mass[1] * (self.velocity[other] + correction[1])
         largest = coefficient * self.normal_impulse[contact]
         share = (largest * torch.addcmul(x * x + EPSILON, y, y).rsqrt()).clamp(max=1.0)
+        if static_ratio > 1.0:
+            share = torch.where(share * static_ratio < 1.0, share, 1.0)
         x, y = x * share, y * share
         self._apply(row, x - self.friction_impulse[first])
         self._apply(other, y - self.friction_impulse[second])

@@ -41,6 +41,7 @@ from torch import Tensor, nn
 from ..robot.spec import Joint, RobotSpec
 from .config import MechanicsCfg
 from .constants import EPSILON, FASTEST_JOINT
+from .engine_settings import substeps_of
 
 
 class Targets(NamedTuple):
@@ -112,7 +113,7 @@ class JointDrives(nn.Module):
             cfg: Settings of mechanics.
         """
         super().__init__()
-        self.spec, self.cfg = spec, cfg
+        self.spec, self.cfg, self.substeps = spec, cfg, substeps_of(cfg, spec)
         self._joints = joints = [spec.joints[i] for i in order]
         moved = {kind: {each.joint for each in spec.controls if each.kind == kind} for kind in ("position", "velocity")}
         self.has_target = [
@@ -176,8 +177,8 @@ class JointDrives(nn.Module):
             targets: Where drives lead them.
             substep: Number of the substep.
         """
-        substep_dt = self.spec.physics_dt / self.cfg.substeps
-        remaining = (self.cfg.substeps - 1 - substep) * substep_dt
+        substep_dt = self.spec.physics_dt / self.substeps
+        remaining = (self.substeps - 1 - substep) * substep_dt
         missing = torch.sub(targets.position, targets.velocity, alpha=remaining) - pos
         slope = self._damping + substep_dt * self._stiffness
         return (self._damping * targets.velocity + self._stiffness * missing) / slope.clamp(min=EPSILON)
@@ -202,7 +203,7 @@ class JointDrives(nn.Module):
 
     def _drive_masses(self, diagonal: Tensor, constraint_masses: Sequence[Tensor | None]) -> Sequence[Tensor]:
         """Impulses of drives per velocity that is missing, each of shape (M,)."""
-        substep_dt = self.spec.physics_dt / self.cfg.substeps
+        substep_dt = self.spec.physics_dt / self.substeps
         gain = (self._damping + substep_dt * self._stiffness) * substep_dt
         masses = list((gain / (1.0 + gain * diagonal)).unbind())
         for i, joint in enumerate(self._joints):
@@ -220,7 +221,7 @@ class JointDrives(nn.Module):
         friction, physics_dt = None, self.spec.physics_dt
         if has_friction(joint):
             efforts = joint.friction, joint.dynamic_friction, joint.viscous_friction
-            friction = JointFriction(*(effort * physics_dt / self.cfg.substeps for effort in efforts))
+            friction = JointFriction(*(effort * physics_dt / self.substeps for effort in efforts))
         return JointTerms(
             delassus=delassus,
             drive_mass=drive_mass if has_drive(joint) else None,
