@@ -54,18 +54,18 @@ def test_a_setting_wins_and_silence_means_four():
     assert Mechanics(spec, ChangeCodec(spec), MechanicsCfg(substeps=3)).solver.substeps == 3
     before = with_inertias(ant())
     mechanics = Mechanics(before, ChangeCodec(before), MechanicsCfg())
-    assert mechanics.solver.substeps == 4 and mechanics.solver.static_ratio == 1.0
+    assert mechanics.solver.substeps == 4 and mechanics.solver.sliding_share == 1.0
     assert torch.equal(mechanics.solver.constants, torch.tensor([each.initial for each in Constant]).log())
 
 
 def test_friction_is_that_of_robot_and_ground():
-    """The coefficient begins with the friction of sliding that robot and ground make together, and what is at rest is
-    held by their friction at rest; where the ground is not known it is one.
+    """The coefficient begins with the friction at rest that robot and ground make together, and what slides has a
+    share of it; where the ground is not known it is one.
     """
     known = _spec(ground=Material(1.0, 1.0, friction_combine="multiply"))
     mechanics = Mechanics(known, ChangeCodec(known), MechanicsCfg())
-    assert mechanics.solver.constants.exp()[Constant.FRICTION_COEFFICIENT].item() == pytest.approx(0.6)
-    assert mechanics.solver.static_ratio == pytest.approx(0.8 / 0.6)
+    assert mechanics.solver.constants.exp()[Constant.FRICTION_COEFFICIENT].item() == pytest.approx(0.8)
+    assert mechanics.solver.sliding_share == pytest.approx(0.6 / 0.8)
     assert _constants(_spec(), MechanicsCfg())[Constant.FRICTION_COEFFICIENT] == 1.0
     smooth = _spec(ground=Material(0.0, 0.0, friction_combine="min"))
     assert all(value > 0.0 for value in _constants(smooth, MechanicsCfg()))
@@ -79,7 +79,7 @@ def test_what_sticks_is_held_by_friction_at_rest():
         sweep = GaussSeidel(velocity, torch.eye(3).unsqueeze(-1), contacts=1, unilateral=1)
         sweep.normal_impulse[0] = torch.ones(1)
         one, none = torch.ones(1), torch.zeros(1)
-        sweep.solve_friction(0, torch.tensor([0.6]), (one, one), (none, none), static_ratio=0.8 / 0.6)
+        sweep.solve_friction(0, torch.tensor([0.8]), (one, one), (none, none), torch.tensor([0.6]))
         found.append(-sweep.friction_impulse[0].item())
     assert found == pytest.approx([0.59, 0.79, 0.6], abs=1e-5)
 

@@ -58,20 +58,20 @@ def initial_constants(spec: RobotSpec, substeps: int) -> list[float]:
         values[constant] = min(values[constant], 2.0 / math.sqrt(substeps))
     materials = contact_materials(spec)
     if materials:
-        friction = sum(each.dynamic_friction for each in materials) / len(materials)
+        friction = sum(each.static_friction for each in materials) / len(materials)
         values[Constant.FRICTION_COEFFICIENT] = max(friction, MIN_FRICTION)
     return values
 
 
-def static_friction_ratio(spec: RobotSpec) -> float:
-    """Friction at rest per friction of sliding, one where the specification does not say it.
+def sliding_share(spec: RobotSpec) -> float:
+    """Friction of sliding as a share of friction at rest, one where the specification does not say it.
 
     Args:
         spec: The robot.
     """
     materials = contact_materials(spec)
-    dynamic = sum(each.dynamic_friction for each in materials)
-    return sum(each.static_friction for each in materials) / dynamic if dynamic else 1.0
+    at_rest = sum(each.static_friction for each in materials)
+    return sum(each.dynamic_friction for each in materials) / at_rest if at_rest else 1.0
 
 
 def tell_what_is_left_out(spec: RobotSpec) -> None:
@@ -109,7 +109,7 @@ __all__ = [
     "DEFAULT_SUBSTEPS",
     "contact_materials",
     "initial_constants",
-    "static_friction_ratio",
+    "sliding_share",
     "substeps_of",
     "tell_what_is_left_out",
 ]

@@ -287,7 +287,7 @@ def _numbers(spec: RobotSpec, solver: ConstraintSolver) -> Any:
     numbers.dt, numbers.substeps, numbers.softening = spec.physics_dt, solver.substeps, 1.0 + cfg.compliance
     numbers.reach, numbers.reach_by_radius = cfg.reach, cfg.reach_by_radius
     numbers.typical_delassus = solver.typical_delassus[0].item() if solver.max_contacts else 1.0
-    numbers.hidden, numbers.static_ratio = cfg.hidden, solver.static_ratio
+    numbers.hidden, numbers.sliding_share = cfg.hidden, solver.sliding_share
     return numbers
 
 
