@@ -8,7 +8,7 @@
     nerd identify data/arm --start runs/arm/best --parameters masses frictions --out runs/arm-identified
     nerd identify log_train.h5 log_val.h5 --parameters masses centres inertias frictions --out runs/arm
     nerd identify data/arm --spec arm.json --parameters masses --bounds masses=0.1:5 --hopping.hops 4 --out runs/arm
-    nerd identify log_train.h5 log_val.h5 --transmission --leave-out swing_up --out runs/arm   # losses of the drives, too
+    nerd identify log_train.h5 log_val.h5 --transmission --learn-weights --leave-out swing_up --out runs/arm
     nerd identify data/arm --out runs/arm --resume
 """
 

@@ -59,16 +59,16 @@ class Windows:
             )
         ):
             raise IdentificationError(
-                f"got windows of shape {tuple(self.state.shape)} with controls {tuple(self.control.shape)}, expected at "
-                "least one window of at least one step"
+                f"got windows of shape {tuple(self.state.shape)} with controls {tuple(self.control.shape)}, expected "
+                "at least one window of at least one step"
             )
         bad = ~(self.state.isfinite().all(-1).all(-1) & self.control.isfinite().flatten(1).all(-1))
         if bool(bad.any()):
             first = int(bad.nonzero()[0])
             run = f" of run '{self.source[first][:60]}'" if self.source else ""
             raise IdentificationError(
-                f"got {int(bad.sum())} of {len(bad)} windows with numbers that are not finite, the first{run}: expected "
-                "measured states and controls without NaN (nerd data check says where)"
+                f"got {int(bad.sum())} of {len(bad)} windows with numbers that are not finite, the first{run}: "
+                "expected measured states and controls without NaN (nerd data check says where)"
             )
 
     def __len__(self) -> int:
@@ -295,7 +295,8 @@ def joint_windows(
     if not found:
         longest = max((len(control) for _, _, control in motions), default=0)
         raise IdentificationError(
-            f"got no run of at least {steps} steps (the longest has {longest}): expected longer motion or shorter windows"
+            f"got no run of at least {steps} steps (the longest has {longest}): expected longer motion or shorter "
+            "windows"
         )
     if limit is not None and len(found) > limit:
         found = [found[i] for i in torch.linspace(0, len(found) - 1, limit).round().long().tolist()]

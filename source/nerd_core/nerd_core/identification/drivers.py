@@ -30,6 +30,10 @@ from .cost import RolloutCost
 from .parameterisation import IdentificationError
 
 
+HOP_RANGE = (0.3, 2.0)
+"""Smallest and largest size of a hop beside the usual one."""
+
+
 @dataclass(frozen=True)
 class DescentCfg:
     """How to go downhill."""
@@ -65,19 +69,24 @@ def descend(
         first_stage: Stage to begin with, to go on with an earlier search.
     """
     cfg = cfg or DescentCfg()
-    before = cost.value()
+    before = cost.value(_steps(cost, cfg.growth[first_stage]) if first_stage < len(cfg.growth) else None)
     if not math.isfinite(before):
         raise IdentificationError(
             f"the roll-outs of '{cost.predictor.spec.name}' are not finite before any search: expected shorter windows "
             "(--seconds), or a specification to start from that is nearer to the robot"
         )
     for stage in range(first_stage, len(cfg.growth)):
-        steps = max(1, round(cfg.growth[stage] * cost.windows.steps))
+        steps = _steps(cost, cfg.growth[stage])
         run = _lbfgs if cfg.driver == "lbfgs" else _adam
         run(cost, cfg, steps, stage)
         if report is not None:
             report(f"windows of {steps} steps: cost {cost.value(steps):.5g}")
     return cost.value()
+
+
+def _steps(cost: RolloutCost, share: float) -> int:
+    """Steps of a share of the windows' length."""
+    return max(1, round(share * cost.windows.steps))
 
 
 def _lbfgs(cost: RolloutCost, cfg: DescentCfg, steps: int, stage: int) -> None:
@@ -141,7 +150,8 @@ class HoppingCfg:
     workers: int = bounded(1, at_least=1, at_most=256)
     """Processes, each of which makes a hop of its own in a round."""
     step: float = bounded(0.5, above=0.0)
-    """Standard deviation of a hop, in free numbers. It grows where rounds find nothing and shrinks where they do."""
+    """Usual standard deviation of a hop, in free numbers. Each hop draws its own, within :data:`HOP_RANGE` of it: which
+    is right, nobody knows before."""
     temperature: float = bounded(0.02, at_least=0.0)
     """How much worse a basin may be, as a share of the best cost, to be hopped on from as often as not."""
     seed: int = bounded(0, at_least=0)
@@ -178,17 +188,16 @@ def hop(search: LocalSearch, start: np.ndarray, cfg: HoppingCfg, report: Callabl
     """
     random = np.random.default_rng(cfg.seed)
     here = best = Basin(*search(np.asarray(start, dtype=float)))
-    step = cfg.step
     with _Processes(cfg.workers) as run:
         for number in range(cfg.hops):
-            places = [here.place + step * random.standard_normal(len(here.place)) for _ in range(cfg.workers)]
+            steps = cfg.step * np.exp(random.uniform(*np.log(HOP_RANGE), cfg.workers))
+            places = [here.place + step * random.standard_normal(len(here.place)) for step in steps]
             found = [Basin(*each) for each in run(search, places)]
             sound = [each for each in found if math.isfinite(each.value)]
             if not sound:
                 continue
             tried = min(sound, key=lambda each: each.value)
             allowed = cfg.temperature * abs(best.value) + 1e-300
-            step *= 0.9 if tried.value < here.value else 1.1
             if tried.value < here.value or random.random() < math.exp(-(tried.value - here.value) / allowed):
                 here = tried
             best = min(best, here, key=lambda each: each.value)
@@ -230,7 +239,7 @@ class Descent:
         self.cost, self.cfg = cost, cfg
 
     def __call__(self, place: np.ndarray) -> tuple[np.ndarray, float]:
-        """The bottom of the basin of some free numbers, and the cost there; infinity where nothing can be rolled out."""
+        """The bottom of the basin of some free numbers, and its cost; infinity where nothing can be rolled out."""
         free = self.cost.variables.free
         with torch.no_grad():
             free.copy_(torch.from_numpy(place))

@@ -5,8 +5,8 @@
 
 With ``J`` for the derivatives of all errors with respect to the free numbers (central differences in double
 precision), the singular values of ``J`` say how much a combination of free numbers changes the motion. The covariance
-is that of Gauss and Newton with errors that are correlated within a window and independent between windows
-(sandwich estimator): ``inverse(H) G inverse(H)``, ``H = transpose(J) J``, ``G`` the sum over windows of squared gradients.
+is that of Gauss and Newton with errors that are correlated within a window and independent between windows (sandwich
+estimator): ``inverse(H) G inverse(H)`` with ``H = transpose(J) J`` and ``G`` the sum over windows of squared gradients.
 
 Example::
 
@@ -101,8 +101,7 @@ def identifiability(cost: RolloutCost, steps: int | None = None) -> Identifiabil
     weight = (1.0 / (1.0 + size / cost.cfg.robust)).sqrt()
     base, jacobian = weight * base, weight.unsqueeze(-1) * jacobian
     flat = jacobian.flatten(0, 1)
-    _, values, directions = torch.linalg.svd(flat.t() @ flat, hermitian=True)
-    values = values.clamp(min=0.0).sqrt()
+    _, values, directions = torch.linalg.svd(torch.linalg.qr(flat, mode="r").R)
     kept = values > NO_EFFECT * values[0].clamp(min=1e-300)
     inverse = torch.where(kept, 1.0 / values.square().clamp(min=1e-300), 0.0)
     bread = directions.t() @ (inverse.unsqueeze(-1) * directions)

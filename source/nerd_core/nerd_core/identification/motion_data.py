@@ -1,7 +1,7 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Motion to identify from: recordings of real mechanisms, or datasets of trajectories, split into training and held-out.
+"""Motion to identify from: recordings or datasets of trajectories, in parts to train on and to judge.
 
 Example::
 

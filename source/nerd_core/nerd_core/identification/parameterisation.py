@@ -201,8 +201,8 @@ class Parameterisation:
                 fixed = GROUPS[group].of == "bodies" and not spec.floating_base and name == spec.bodies[0].name
                 if not (low < value < high or fixed or (value == 0.0 and GROUPS[group].of == "joints")):
                     raise IdentificationError(
-                        f"got the bounds {low:g} to {high:g} of the {group}, but '{name}' starts at {value:g}: expected "
-                        "bounds around the values of the specification, or another specification to start from"
+                        f"got the bounds {low:g} to {high:g} of the {group}, but '{name}' starts at {value:g}: "
+                        "expected bounds around the values of the specification, or another specification to start from"
                     )
         if {"centres", "inertias", "masses"} & set(self.groups) and len(spec.bodies) == 1 and not spec.floating_base:
             raise IdentificationError(f"'{spec.name}' has no body that moves: there are no masses to identify")

@@ -52,10 +52,10 @@ class IdentifyCfg:
     windows: int = bounded(2000, at_least=2)
     """Most windows to train on, and to judge by."""
     learn_weights: bool = False
-    """Whether what the model learns beside physical parameters (constants, rules, a transmission) is looked for, too."""
+    """Whether what the model learns beside physical parameters (rules, a transmission) is looked for, too."""
     first_state_noise: tuple[float, float] | None = bounded(None, above=0.0)
-    """Standard deviations of measured positions [rad or m] and velocities [rad/s or m/s], to look for the first state of
-    each window as well; by default first states are taken as measured."""
+    """Standard deviations of measured positions [rad or m] and velocities [rad/s or m/s], to look for the first
+    state of each window as well; by default they are taken as measured."""
     polish: int = bounded(0, at_least=0)
     """Iterations of L-BFGS on all windows after Adam."""
     descent: DescentCfg = field(default_factory=DescentCfg)
@@ -105,8 +105,8 @@ def identify(
     say = say or (lambda _: None)
     if not predictor.takes_parameters and cfg.parameters:
         raise IdentificationError(
-            f"got a model of '{predictor.spec.name}' whose prior takes no physical parameters, expected mechanics: start "
-            "from a specification (--spec), or from a model that was trained with --preset mechanics"
+            f"got a model of '{predictor.spec.name}' whose prior takes no physical parameters, expected mechanics: "
+            "start from a specification (--spec), or from a model that was trained with --preset mechanics"
         )
     parameterisation = Parameterisation(predictor.spec, cfg.parameters, bounds)
     train = motion.windows("train", cfg.seconds, cfg.stride, cfg.windows)

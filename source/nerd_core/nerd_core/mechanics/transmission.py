@@ -36,6 +36,9 @@ REST_SPEED = 0.1
 STRIBECK_SPEED = 1.0
 """Speed over which more friction at rest fades [rad/s or m/s]."""
 
+DRAG_UNIT = 0.005
+"""Unit of the drag [effort per squared speed]: what grows with the square of the speed is looked for in small steps."""
+
 NETWORK_SPEEDS = (0.2, 5.0)
 """Speeds at which what the network sees of velocities begins to saturate [rad/s or m/s]."""
 
@@ -88,7 +91,7 @@ class Transmission(nn.Module):
         size = (effort.square() + 1.0e-6).sqrt()
         friction = self.load * size + self.stribeck * torch.exp(-vel.abs() / STRIBECK_SPEED)
         found = effort * (1.0 + self.gain) + effort @ (self.coupling * self._off_diagonal).t() + self.bias
-        found = found - direction * friction - self.drag * vel * vel.abs()
+        found = found - direction * friction - DRAG_UNIT * self.drag * vel * vel.abs()
         if self.network is None:
             return found
         speeds = [torch.tanh(vel / speed) for speed in NETWORK_SPEEDS]
