@@ -56,7 +56,7 @@ def valley(place: np.ndarray) -> tuple[np.ndarray, float]:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_hopping_leaves_a_poor_basin(workers: int):
     """From a poor basin the deepest one is found, in one process or in several."""
-    best = hop(valley, np.array([-4.0, 8.0]), HoppingCfg(hops=60, workers=workers, step=1.5))
+    best = hop(valley, np.array([-4.0, 8.0]), HoppingCfg(hops=200, workers=workers, step=1.0))
     assert best.value == 0.0 and best.place.tolist() == [3.0, 3.0]
 
 

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from nerd_core.identification.cost import CostCfg, RolloutCost, Windows
@@ -20,6 +22,7 @@ def test_what_does_not_move_is_untold():
     found = identifiability(RolloutCost(model(spec), Parameterisation(spec, ["centres"]), motion(model(spec))))
     told_of = " ".join(each.in_words for each in found.untold)
     assert len(found.untold) == 2 and "upper y" in told_of and "lower y" in told_of
+    assert all(math.isinf(each.deviation) for each in found.untold)
     assert "No motion of the data tells of" in found.in_words()
     assert torch.isinf(found.deviations[1]) and torch.isfinite(found.deviations[2])
 

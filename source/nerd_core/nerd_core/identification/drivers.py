@@ -29,7 +29,6 @@ from ..files.bounds import bounded, check_bounds
 from .cost import RolloutCost
 from .parameterisation import IdentificationError
 
-
 HOP_RANGE = (0.3, 2.0)
 """Smallest and largest size of a hop beside the usual one."""
 
@@ -190,7 +189,7 @@ def hop(search: LocalSearch, start: np.ndarray, cfg: HoppingCfg, report: Callabl
     here = best = Basin(*search(np.asarray(start, dtype=float)))
     with _Processes(cfg.workers) as run:
         for number in range(cfg.hops):
-            steps = cfg.step * np.exp(random.uniform(*np.log(HOP_RANGE), cfg.workers))
+            steps = cfg.step * np.exp(random.uniform(math.log(HOP_RANGE[0]), math.log(HOP_RANGE[1]), cfg.workers))
             places = [here.place + step * random.standard_normal(len(here.place)) for step in steps]
             found = [Basin(*each) for each in run(search, places)]
             sound = [each for each in found if math.isfinite(each.value)]

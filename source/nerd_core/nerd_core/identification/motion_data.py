@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..data.dataset import TrajectoryDataset
+from ..data.dataset import SplitName, TrajectoryDataset
 from ..recordings.conversion import ConversionCfg, motions
 from ..recordings.reading import read_recordings
 from ..robot.spec import Inertia, RobotSpec
@@ -159,9 +159,10 @@ def _read_file(path: Path, spec: RobotSpec | None) -> MotionData:
 
 def _read_folder(path: Path) -> MotionData:
     dataset, runs = TrajectoryDataset.open(path), []
-    for split, name in (("train", ""), ("val", "val")):
+    splits: tuple[tuple[SplitName, str], ...] = (("train", ""), ("valid", "val"))
+    for split, name in splits:
         part = dataset.split(split)
-        for number, length in enumerate(part.lengths.tolist()):
+        for number, length in enumerate(part.length.tolist()):
             batch = part.gather(np.array([number]), np.array([0]), length)
             run = Run(f"{path.name} {split} {number}", "", name, batch.state[0].double(), batch.control[0].double())
             runs.append(run)

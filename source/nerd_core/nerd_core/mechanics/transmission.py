@@ -48,8 +48,7 @@ class Transmission(nn.Module):
     first.
     """
 
-    _is_revolute: Tensor
-    _effort_unit: Tensor
+    _off_diagonal: Tensor
 
     def __init__(self, spec: RobotSpec, hidden: int):
         """Makes the weights.
@@ -69,15 +68,10 @@ class Transmission(nn.Module):
         self.register_buffer("_off_diagonal", 1.0 - torch.eye(count), persistent=False)
         self.network: nn.Sequential | None = None
         if hidden:
-            self.network = nn.Sequential(
-                nn.Linear((3 + len(NETWORK_SPEEDS)) * count, hidden),
-                nn.Tanh(),
-                nn.Linear(hidden, hidden),
-                nn.Tanh(),
-                nn.Linear(hidden, count),
-            )
-            nn.init.zeros_(self.network[-1].weight)
-            nn.init.zeros_(self.network[-1].bias)
+            inner, last = nn.Linear((3 + len(NETWORK_SPEEDS)) * count, hidden), nn.Linear(hidden, count)
+            nn.init.zeros_(last.weight)
+            nn.init.zeros_(last.bias)
+            self.network = nn.Sequential(inner, nn.Tanh(), nn.Linear(hidden, hidden), nn.Tanh(), last)
 
     def forward(self, pos: Tensor, vel: Tensor, effort: Tensor) -> Tensor:
         """Efforts on the joints, shape (M, J).
