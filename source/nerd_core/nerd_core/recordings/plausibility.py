@@ -150,8 +150,7 @@ def measured_dataset(path: str | Path) -> RecordingSet | None:
         if count < 3:
             continue
         part = state[first : first + count]
-        free = {"root_pos": at.root_pos, "root_quat": at.root_quat}
-        free |= {"root_lin_vel": at.root_lin_vel, "root_ang_vel": at.root_ang_vel}
+        free = spec.floating_base
         runs.append(
             Recording(
                 name=f"trajectory {number}",
@@ -159,7 +158,10 @@ def measured_dataset(path: str | Path) -> RecordingSet | None:
                 joint_pos=np.unwrap(part[:, at.joint_pos], axis=0) if spec.joints else part[:, at.joint_pos],
                 joint_vel=part[:, at.joint_vel],
                 efforts={"control": control[first : first + count]} if spec.controls else {},
-                **({name: part[:, where] for name, where in free.items()} if spec.floating_base else {}),
+                root_pos=part[:, at.root_pos] if free else None,
+                root_quat=part[:, at.root_quat] if free else None,
+                root_lin_vel=part[:, at.root_lin_vel] if free else None,
+                root_ang_vel=part[:, at.root_ang_vel] if free else None,
             )
         )
     if not runs:
