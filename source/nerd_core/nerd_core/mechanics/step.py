@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -44,7 +45,13 @@ from .constants import MOMENTUM_EPSILON
 from .constraint_solver import ConstraintSolver
 from .external_wrench import ExternalWrench
 from .joint_drives import has_drive
-from .kernel.verification import TRIAL_STATES, differentiated_otherwise, verified_kernel
+from .kernel.verification import (
+    OF_DRIVES,
+    TRIAL_STATES,
+    differentiated_otherwise,
+    trial_parameters,
+    verified_kernel,
+)
 from .multibody import BodyFrames, BodyMotion, CentroidalMomentum, Multibody
 from .vectors import cross, length, rotate, rotate_inverse
 
@@ -89,7 +96,11 @@ class Mechanics(nn.Module):
         self._gravity_mass = self.damping.gravity_mass if self.damping.is_needed else self.mass
         self._rows: PhysicalParameters | None = None
         """What differs from the specification, for as many states as come."""
-        self._kernels: dict[torch.device, RobotKernel | None] = {}
+        self._nominal: Mechanics | None = None
+        """The mechanics of the specification, where something differs from it."""
+        self._kernels: dict[tuple[torch.device, bool | None], RobotKernel | None] = {}
+        """Kernels by device, and by whether drives are other than the specification's; None for one without parameters
+        at all."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies make kernels of their own."""
@@ -120,7 +131,7 @@ class Mechanics(nn.Module):
         control = control.reshape(len(state), self._effort_matrix.shape[1])
         contacts = self._contacts_of(state, contacts)
         kernel = self._kernel_for(state, control, contacts)
-        step = self._next_state if kernel is None else kernel
+        step = self._next_state if kernel is None else partial(kernel, rows=self._rows)
         return self._change(state, step(state, control, contacts)).reshape(*lead, self.codec.dim)
 
     def with_parameters(self, rows: PhysicalParameters) -> Mechanics:
@@ -132,7 +143,7 @@ class Mechanics(nn.Module):
         multibody, damping = self.multibody.with_parameters(rows), self.damping.with_parameters(rows)
         modules = {"multibody": multibody, "damping": damping, "solver": self.solver.with_parameters(rows)}
         tables = {} if rows.gravity is None else {"_gravity": rows.gravity.t()}
-        attributes: dict[str, Any] = {"_rows": rows}
+        attributes: dict[str, Any] = {"_rows": rows, "_nominal": self}
         if rows.mass is not None:
             mass = multibody.total_mass
             attributes |= {"mass": mass, "_gravity_mass": damping.gravity_mass if damping.is_needed else mass}
@@ -155,19 +166,25 @@ class Mechanics(nn.Module):
 
     def _kernel_for(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> RobotKernel | None:
         """The kernel, if there is one and it can take this step: without derivatives, in single precision."""
-        differentiated = torch.is_grad_enabled() or differentiated_otherwise()
-        if self._rows is not None or differentiated or torch.compiler.is_compiling():
+        if torch.is_grad_enabled() or torch.compiler.is_compiling() or differentiated_otherwise():
             return None
         tensors = [state, control, self.solver.constants, *(() if contacts is None else contacts.tensors()[:2])]
         if any(each.dtype != torch.float32 or each.device != state.device for each in tensors):
             return None
-        if state.device not in self._kernels:
+        drives = None if self._rows is None else bool(OF_DRIVES & set(self._rows.given))
+        kind = state.device, drives
+        if kind not in self._kernels:
             finite = (state.isfinite().all(-1) & control.isfinite().all(-1)).nonzero().flatten()[:TRIAL_STATES]
             if not len(finite):
                 return None  # there will be other states
-            args = self.spec, self.solver, self._ramp_mean, state[finite], control[finite]
-            self._kernels[state.device] = verified_kernel(*args, reference=self._next_state)
-        return self._kernels[state.device]
+            nominal = self if self._nominal is None else self._nominal
+            reference, parameters = nominal, None
+            if drives is not None:
+                parameters = trial_parameters(self.spec, drives).map(lambda each: each.to(state))
+                reference = nominal.with_parameters(parameters)
+            args = self.spec, nominal.solver, self._ramp_mean, state[finite], control[finite]
+            self._kernels[kind] = verified_kernel(*args, reference._next_state, parameters)
+        return self._kernels[kind]
 
     def _change(self, state: Tensor, next_state: Tensor) -> Tensor:
         """The change of state to a next one whose root is counted from where it began."""
