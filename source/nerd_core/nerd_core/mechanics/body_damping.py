@@ -128,7 +128,8 @@ def _is_damped(body: Body) -> bool:
 def _slowing(velocity: Tensor, damping: Tensor, largest: Tensor, physics_dt: float) -> Tensor:
     """Acceleration that damping and the largest speed take from a velocity, shape (B, 3, M)."""
     speed = (velocity.square().sum(1, keepdim=True) + EPSILON).sqrt()
-    excess = (1.0 - largest / speed).clamp(min=0.0)
+    # Not 1 - largest / speed: for a body at rest without a limit its derivative is the product of zero and infinity.
+    excess = (speed - largest).clamp(min=0.0) / speed
     return (damping + excess / physics_dt) * velocity
 
 

@@ -66,6 +66,8 @@ class SolverParameters:
     """Delassus diagonal of contacts, in the mean."""
     hidden: int
     """Hidden features of the rules; 0 without rules."""
+    sliding_share: float
+    """Friction of a contact that slides, as a share of that of one at rest."""
 
 
 @wp.struct
@@ -366,9 +368,12 @@ def solve_contact(robot: Any, weights: Any, work: Any, substep: int, contact: in
                 friction = robot.slots[slot].static_friction
             largest = friction * factors[Factor.FRICTION_COEFFICIENT] * new
             share = wp.min(largest / wp.sqrt(a * a + b * b + EPSILON), 1.0)
-            if share < 1.0 and robot.slots[slot].dynamic_friction >= 0.0:
-                sliding = robot.slots[slot].dynamic_friction * factors[Factor.FRICTION_COEFFICIENT] * new
-                share = wp.min(sliding / wp.sqrt(a * a + b * b + EPSILON), 1.0)
+            if share < 1.0:
+                if robot.slots[slot].dynamic_friction >= 0.0:
+                    sliding = robot.slots[slot].dynamic_friction * factors[Factor.FRICTION_COEFFICIENT] * new
+                    share = wp.min(sliding / wp.sqrt(a * a + b * b + EPSILON), 1.0)
+                elif robot.slots[slot].static_friction < 0.0:
+                    share = share * robot.solver.sliding_share
             a = a * share
             b = b * share
     if impulse == 0.0:
