@@ -27,7 +27,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -98,8 +97,6 @@ class Mechanics(nn.Module):
         self._gravity_mass = self.damping.gravity_mass if self.damping.is_needed else self.mass
         self._rows: PhysicalParameters | None = None
         """What differs from the specification, for as many states as come."""
-        self._nominal: Mechanics | None = None
-        """The mechanics of the specification, where something differs from it."""
         self._kernels: dict[tuple[torch.device, bool | None], RobotKernel | None] = {}
         """Kernels by device, and by whether drives are other than the specification's; None for one without parameters
         at all."""
@@ -126,15 +123,19 @@ class Mechanics(nn.Module):
         Returns:
             Shape (..., D).
         """
+        lead, rows = state.shape[:-1], None
         if parameters is not None and parameters.given:
-            rows = parameters.rows(self.spec, state.shape[:-1], state)
-            return self.with_parameters(rows)(state, control, contacts)
-        lead, state = state.shape[:-1], state.reshape(-1, self.spec.state.dim)
+            rows = parameters.rows(self.spec, lead, state)
+        state = state.reshape(-1, self.spec.state.dim)
         control = control.reshape(len(state), self._effort_matrix.shape[1])
         contacts = self._contacts_of(state, contacts)
-        kernel = self._kernel_for(state, control, contacts)
-        step = self._next_state if kernel is None else partial(kernel, rows=self._rows)
-        return self._change(state, step(state, control, contacts)).reshape(*lead, self.codec.dim)
+        kernel = self._kernel_for(state, control, contacts, rows)
+        if kernel is not None:
+            next_state = kernel(state, control, contacts, rows)
+        else:
+            mechanics = self if rows is None else self.with_parameters(rows)
+            next_state = mechanics._next_state(state, control, contacts)
+        return self._change(state, next_state).reshape(*lead, self.codec.dim)
 
     def with_parameters(self, rows: PhysicalParameters) -> Mechanics:
         """The same mechanics with other numbers of the robot; learned constants and rules are shared.
@@ -145,7 +146,7 @@ class Mechanics(nn.Module):
         multibody, damping = self.multibody.with_parameters(rows), self.damping.with_parameters(rows)
         modules = {"multibody": multibody, "damping": damping, "solver": self.solver.with_parameters(rows)}
         tables = {} if rows.gravity is None else {"_gravity": rows.gravity.t()}
-        attributes: dict[str, Any] = {"_rows": rows, "_nominal": self}
+        attributes: dict[str, Any] = {"_rows": rows}
         if rows.mass is not None:
             mass = multibody.total_mass
             attributes |= {"mass": mass, "_gravity_mass": damping.gravity_mass if damping.is_needed else mass}
@@ -166,25 +167,26 @@ class Mechanics(nn.Module):
         contacts = contacts.reshape(-1)
         return contacts.map(lambda each: each.expand(count, *each.shape[1:])) if contacts.lead != (count,) else contacts
 
-    def _kernel_for(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> RobotKernel | None:
+    def _kernel_for(
+        self, state: Tensor, control: Tensor, contacts: Contacts | None, rows: PhysicalParameters | None
+    ) -> RobotKernel | None:
         """The kernel, if there is one and it can take this step: without derivatives, in single precision."""
         if torch.is_grad_enabled() or torch.compiler.is_compiling() or differentiated_otherwise():
             return None
         tensors = [state, control, self.solver.constants, *(() if contacts is None else contacts.tensors()[:2])]
         if any(each.dtype != torch.float32 or each.device != state.device for each in tensors):
             return None
-        drives = None if self._rows is None else bool(OF_DRIVES & set(self._rows.given))
+        drives = None if rows is None else bool(OF_DRIVES & set(rows.given))
         kind = state.device, drives
         if kind not in self._kernels:
             finite = (state.isfinite().all(-1) & control.isfinite().all(-1)).nonzero().flatten()[:TRIAL_STATES]
             if not len(finite):
                 return None  # there will be other states
-            nominal = self if self._nominal is None else self._nominal
-            reference, parameters = nominal, None
+            reference, parameters = self, None
             if drives is not None:
                 parameters = trial_parameters(self.spec, drives).map(lambda each: each.to(state))
-                reference = nominal.with_parameters(parameters)
-            args = self.spec, nominal.solver, self._ramp_mean, state[finite], control[finite]
+                reference = self.with_parameters(parameters)
+            args = self.spec, self.solver, self._ramp_mean, state[finite], control[finite]
             self._kernels[kind] = verified_kernel(*args, reference._next_state, parameters)
         return self._kernels[kind]
 

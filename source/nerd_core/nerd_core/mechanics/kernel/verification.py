@@ -75,7 +75,7 @@ def verified_kernel(
         return None
     try:
         robot = RobotKernel(spec, solver, ramp_mean, state.device, parameters)
-        step = partial(robot, rows=parameters)
+        step = robot if parameters is None else partial(robot, rows=parameters)
         apart = _typical_difference(step, reference, *_trial(spec, solver, state, control))
     except Exception as error:  # so may compilers and drivers
         _warn_once(f"no kernel was made for '{spec.name}' on {state.device} ({first_line(error)})")
