@@ -24,10 +24,13 @@ import torch
 from torch import Tensor, nn
 
 from ..contact.contacts import Contacts
+from ..mechanics.config import CompliantCfg
 from ..mechanics.step import Mechanics
 from ..robot.frames import ChangeCodec
+from ..robot.physical_parameters import PhysicalParameters, specified
 from ..robot.spec import RobotSpec
-from .mechanics_prior import MechanicsPrior, MechanicsPriorCfg
+from .mechanics_prior import MechanicsPrior
+from .prior import PriorCfg
 
 
 class Calibration(IntEnum):
@@ -50,15 +53,16 @@ class Calibration(IntEnum):
     GRAVITY_X = 0.3, "m/s^2", "added to gravity along x: the measured axes are tilted"
     GRAVITY_Y = 0.3, "m/s^2", "added to gravity along y"
     GRAVITY_Z = 0.3, "m/s^2", "added to gravity along z: the lengths are scaled"
+    INERTIA = 0.1, "1", "logarithm of a factor of all moments of inertia: masses are nominal, or lengths scaled"
     GROUND_OFFSET = 1.0e-3, "m", "how much deeper than measured slots are when they touch: the robot is smaller"
     VELOCITY_LAG = 0.3, "control steps", "how long before its state a velocity was"
 
 
 @dataclass(frozen=True)
-class CalibratedMechanicsCfg(MechanicsPriorCfg):
-    """Settings of mechanics that are calibrated on measurements."""
+class CalibratedMechanicsCfg(CompliantCfg, PriorCfg):
+    """Settings of mechanics that are calibrated on measurements. Contacts give way."""
 
-    kind: Literal["calibrated"] = "calibrated"  # type: ignore[assignment]
+    kind: Literal["calibrated"] = "calibrated"
     """Names the prior in files."""
 
     @override
@@ -68,30 +72,33 @@ class CalibratedMechanicsCfg(MechanicsPriorCfg):
                 f"got '{spec.name}', whose base is fixed, for calibrated mechanics, expected a robot with a free root: "
                 "gravity, ground and root velocities are what it calibrates; use --prior mechanics"
             )
-        return CalibratedMechanics(Mechanics(spec, codec, self, contacts))
+        return CalibratedMechanics(spec, Mechanics(spec, codec, self, contacts))
 
 
 class CalibratedMechanics(MechanicsPrior):
     """A control step by mechanics under the gravity and above the ground that the measurements show.
 
     A velocity that was ``lag`` steps before its state is brought to the time of the state by gravity, and what is
-    predicted is brought back. Gravity that the specification does not have acts at the beginning of the step.
+    predicted is brought back.
     """
 
     sizes: Tensor
     """Units of learning, by :class:`Calibration`."""
 
-    def __init__(self, mechanics: Mechanics):
+    def __init__(self, spec: RobotSpec, mechanics: Mechanics):
         """Begins without any disagreement.
 
         Args:
-            mechanics: The mechanics of the robot.
+            spec: The robot.
+            mechanics: Its mechanics.
         """
         super().__init__(mechanics)
+        self._dt, self._at = spec.control_dt, spec.state
         self.learned = nn.Parameter(torch.zeros(len(Calibration)))
         """By :class:`Calibration`, in units of :attr:`Calibration.size`."""
         self.register_buffer("sizes", torch.tensor([each.size for each in Calibration]), persistent=False)
-        self.register_buffer("_gravity", torch.tensor(mechanics.spec.gravity), persistent=False)
+        self.register_buffer("_gravity", torch.tensor(spec.gravity), persistent=False)
+        self.register_buffer("_inertia", specified(spec).inertia, persistent=False)
 
     def calibration(self) -> dict[str, float]:
         """What was learned, in the units of :class:`Calibration`, by name."""
@@ -99,16 +106,25 @@ class CalibratedMechanics(MechanicsPrior):
         return {each.name.lower(): values[each] for each in Calibration}
 
     @override
-    def forward(self, state: Tensor, control: Tensor, contacts: Contacts | None = None) -> Tensor:
-        values, at, codec = self.learned * self.sizes, self.mechanics.spec.state, self.mechanics.codec
-        dt, more = self.mechanics.spec.control_dt, values[Calibration.GRAVITY_X : Calibration.GRAVITY_Z + 1]
-        lag = dt * values[Calibration.VELOCITY_LAG] * (self._gravity + more)
+    def forward(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None = None,
+        parameters: PhysicalParameters | None = None,
+    ) -> Tensor:
+        values, codec = self.learned * self.sizes, self.mechanics.codec
+        gravity = self._gravity + values[Calibration.GRAVITY_X : Calibration.GRAVITY_Z + 1]
+        found = PhysicalParameters(gravity=gravity, inertia=self._inertia * values[Calibration.INERTIA].exp())
+        if parameters is not None:
+            found = replace(found, **{name: getattr(parameters, name) for name in parameters.given})
+        lag = self._dt * values[Calibration.VELOCITY_LAG] * gravity
         if contacts is not None:
             deeper = values[Calibration.GROUND_OFFSET] * contacts.active
             contacts = replace(contacts, distance=contacts.distance + deeper)
-        now = _pushed(state, at.root_lin_vel, lag + dt * more)
-        then = codec.apply(now, self.mechanics(now, control, contacts))
-        return codec.encode(state, _pushed(then, at.root_lin_vel, -lag))
+        now = _pushed(state, self._at.root_lin_vel, lag)
+        then = codec.apply(now, self.mechanics(now, control, contacts, found))
+        return codec.encode(state, _pushed(then, self._at.root_lin_vel, -lag))
 
 
 def _pushed(state: Tensor, columns: slice, velocity: Tensor) -> Tensor:
