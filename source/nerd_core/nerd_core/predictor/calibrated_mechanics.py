@@ -84,6 +84,8 @@ class CalibratedMechanics(MechanicsPrior):
 
     sizes: Tensor
     """Units of learning, by :class:`Calibration`."""
+    _gravity: Tensor
+    _inertia: Tensor
 
     def __init__(self, spec: RobotSpec, mechanics: Mechanics):
         """Begins without any disagreement.
