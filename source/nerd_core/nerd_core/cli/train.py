@@ -9,7 +9,6 @@
     nerd train data/cartpole --preset residual --minutes 5 --out runs/cartpole
     nerd train data/ant --preset small --minutes 60 --batch-size 512 --rollout.weight 0.5 --out runs/ant
     nerd train data/ant --out runs/ant --resume                       # go on after an interruption
-    nerd train data/ant --config runs/ant/best --out runs/ant-again   # the same settings once more
     nerd train data/ant-rough --start runs/ant/best --minutes 10 --out runs/ant-rough
     nerd train data/cube --valid data/cube-held-out --preset measured --out runs/cube   # what was measured
     nerd train data/ant-air --token.no-contacts --out runs/ant-air    # a robot that touches nothing ...

@@ -53,8 +53,8 @@ class Calibration(IntEnum):
     GRAVITY_X = 0.3, "m/s^2", "added to gravity along x: the measured axes are tilted"
     GRAVITY_Y = 0.3, "m/s^2", "added to gravity along y"
     GRAVITY_Z = 0.3, "m/s^2", "added to gravity along z: the lengths are scaled"
-    INERTIA = 0.1, "1", "logarithm of a factor of all moments of inertia: masses are nominal, or lengths scaled"
-    GROUND_OFFSET = 1.0e-3, "m", "how much deeper than measured slots are when they touch: the robot is smaller"
+    INERTIA = 0.3, "1", "logarithm of a factor of all moments of inertia: masses are nominal, or lengths scaled"
+    GROUND_OFFSET = 2.0e-3, "m", "how much deeper than measured slots are when they touch: the robot is smaller"
     VELOCITY_LAG = 0.3, "control steps", "how long before its state a velocity was"
 
 
