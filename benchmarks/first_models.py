@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -33,8 +34,13 @@ TASKS = {
     "cartpole": "NeRD-Cartpole",
     "ant": "NeRD-Ant-Run",
     "g1": "NeRD-Velocity-G1",
+    "stilts": "NeRD-Workshop-Stilts",
+    "gripper": "NeRD-Workshop-Gripper",
 }
-"""Robots and their tasks."""
+"""Robots and their tasks. The last two are of a package that knows nothing of this repository."""
+
+PACKAGE = Path(__file__).parents[1] / "tests" / "support" / "workshop_robots.py"
+"""What installs that package."""
 
 HORIZONS = (10, 100, 500)
 ROLLOUTS = 128
@@ -65,6 +71,7 @@ def main() -> None:
     options = tyro.cli(Options, description=__doc__)
     rows = {}
     for name in options.only or TASKS:
+        install_package(options.work)
         collect(options.work, name)
         run = options.work / "runs" / name
         if not (run / "best").exists():
@@ -81,6 +88,15 @@ def main() -> None:
         from nerd_core.files.provenance import describe_run
 
         options.json.write_text(json.dumps({"rows": rows, **describe_run()}, indent=1) + "\n", encoding="utf-8")
+
+
+def install_package(work: Path) -> None:
+    """Installs the package of the last two robots into the work folder, for this process and those that it starts."""
+    site = str((work / "site").absolute())
+    if site not in os.environ.get("PYTHONPATH", "").split(os.pathsep):
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (site, os.environ.get("PYTHONPATH"))))
+        Path(site).mkdir(parents=True, exist_ok=True)
+        runpy.run_path(str(PACKAGE))["write_package"](Path(site))
 
 
 def collect(work: Path, name: str) -> None:

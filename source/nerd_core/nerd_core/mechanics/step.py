@@ -198,7 +198,7 @@ class Mechanics(nn.Module):
     def _advance(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> Tensor:
         """What :meth:`_next_state` says."""
         at, multibody, decimation = self.spec.state, self.multibody, self.spec.decimation
-        effort, targets = self._effort_matrix @ control.t(), self.solver.drives.targets(control)
+        effort, targets = self._joint_effort(state, control), self.solver.drives.targets(control)
         root = _Root.at_origin(state[:, at.root_quat]) if self._root_dim else None
         rotation, displacement = (None, None) if root is None else (root.rotation, root.displacement)
         joint_pos, velocity = state[:, at.joint_pos], multibody.generalised_velocity(state, rotation)
@@ -242,6 +242,10 @@ class Mechanics(nn.Module):
             return torch.cat((joint_pos, joint_vel), dim=-1)
         root_vel = rotate(root.rotation, velocity[:6].view(2, 3, -1)).flatten(0, 1).t()
         return torch.cat((root.displacement.t(), root.quat, joint_pos, root_vel, joint_vel), dim=-1)
+
+    def _joint_effort(self, state: Tensor, control: Tensor) -> Tensor:
+        """Generalised forces that controls make, held over the control step, shape (dim, M)."""
+        return self._effort_matrix @ control.t()
 
     def _free_delta_v(
         self,
