@@ -60,6 +60,7 @@ TEST_CHARTS = "tests/isaaclab/test_demo_report.py::test_charts_of_the_page_show_
 TEST_JSON = "tests/isaaclab/test_demo_report.py::test_numbers_are_strict_json"
 _COLLECT = "tests/isaaclab/test_collect.py::"
 _AGREEMENT = "tests/isaaclab/test_contact_agreement.py::"
+TEST_BOLTED = _COLLECT + "test_a_base_that_is_bolted_to_the_ground_may_touch_it"
 TEST_RANGE = _COLLECT + "test_controls_stay_in_their_range_and_repeat"
 TEST_SHARES = _COLLECT + "test_shares_are_kept_and_nothing_gets_no_trajectory"
 TEST_AMPLITUDES = _COLLECT + "test_random_fills_the_range_as_published_and_others_have_drawn_amplitudes"
@@ -279,6 +280,7 @@ FAULTS = (
     Fault(EXCITATION, "(self._target[:, step] - position)", "(position - self._target[:, step])", TEST_PD),
     Fault(EXCITATION, "- self._damping * velocity", "+ self._damping * velocity", TEST_PD),
     Fault(STARTS, "(CLEARANCE - _gap(contacts, state, ground))", "(-0.05 - _gap(contacts, state, ground))", TEST_CLEAR),
+    Fault(STARTS, "body.joint is not None or moves[body.parent]", "True", TEST_BOLTED),
     Fault(STARTS, "(cfg.slide_vel, SLIDE_SPEED)", "(cfg.joint_vel, SLIDE_SPEED)", TEST_FILLED),
     Fault(STARTS, "0.5 * (upper - lower) * cfg.joint_pos_share", "0.4 * (upper - lower)", TEST_FILLED),
     Fault(AGREEMENT, "geometry.distance <= radius", "geometry.distance <= 0.0", TEST_AGREE),
