@@ -18,7 +18,7 @@ from nerd_core.mechanics.step import Mechanics
 from nerd_core.robot.frames import ChangeCodec
 from nerd_core.training.metrics import predict
 from support.robots import ant, with_inertias
-from support.tosses import CUBE, HALF, LEVEL, cube_model, first_states
+from support.tosses import CUBE, HALF, LEVEL, cube_model, first_states, prior_of
 
 DT = CUBE.control_dt
 GRAVITY = 9.81
@@ -114,7 +114,7 @@ def test_gradients_reach_every_constant():
     model = cube_model()
     states = rollout(model, first_states(32, seed=3), torch.zeros(32, 25, 0), LEVEL)
     states[:, -1, :7].square().sum().backward()
-    gradient = model.prior.mechanics.solver.constants.grad
+    gradient = prior_of(model).mechanics.solver.constants.grad
     assert gradient is not None and bool(gradient.isfinite().all()) and bool((gradient != 0).all())
 
 

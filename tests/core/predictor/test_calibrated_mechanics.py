@@ -14,6 +14,7 @@ import torch
 
 from nerd_core import checkpoint
 from nerd_core.mechanics.compliant_solver import Compliance
+from nerd_core.predictor.predictor import Predictor
 from nerd_core.training.metrics import open_loop, predict
 from nerd_core.training.presets import PRESETS
 from nerd_core.training.run import train
@@ -103,7 +104,7 @@ def test_known_numbers_are_found_again():
 def test_a_fixed_base_is_refused():
     """A robot without a free root is told what to use instead."""
     with pytest.raises(ValueError, match="whose base is fixed.*--prior mechanics"):
-        PRESETS["measured"].predictor.prior.build(replace(CUBE, floating_base=False), None, True)
+        Predictor(replace(CUBE, floating_base=False), PRESETS["measured"].predictor)
 
 
 def test_constants_can_be_set_by_name():
