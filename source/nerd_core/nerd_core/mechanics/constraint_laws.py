@@ -20,6 +20,7 @@ import math
 from typing import NamedTuple
 
 from .config import MechanicsCfg
+from .constants import Constant
 
 
 class ConstraintLaw(NamedTuple):
@@ -65,4 +66,20 @@ def iteration_share(substeps: int) -> float:
     return min(MAX_SHARE, 2.0 / math.sqrt(substeps))
 
 
-__all__ = ["ConstraintLaw", "iteration_share", "law_of"]
+def initial_constants(cfg: MechanicsCfg) -> dict[Constant, float]:
+    """Values with which training begins, where a law says others than the table.
+
+    Args:
+        cfg: Settings of mechanics.
+    """
+    if cfg.constraint_law == "fitted":
+        return {}
+    return {
+        Constant.CONTACT_BAUMGARTE: iteration_share(cfg.substeps),
+        Constant.FRICTION_RETURN: 1.0,
+        Constant.LINEAR_BIAS_SHARE: 1.0,
+        Constant.ANGULAR_BIAS_SHARE: 1.0,
+    }
+
+
+__all__ = ["ConstraintLaw", "initial_constants", "iteration_share", "law_of"]

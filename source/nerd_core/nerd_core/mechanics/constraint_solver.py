@@ -40,8 +40,8 @@ from ..robot.physical_parameters import PhysicalParameters
 from ..robot.stops import Stops
 from .altered import altered
 from .config import MechanicsCfg
-from .constraint_laws import law_of
 from .constants import CONTACT_COUNT_UNIT, EPSILON, TRAIT_CENTRE, UNREACHABLE, Constant, Factor
+from .constraint_laws import initial_constants, law_of
 from .contact_constraints import ContactConstraints, ContactSlots
 from .gauss_seidel import GaussSeidel
 from .joint_drives import JointDrives, JointTerms, Targets
@@ -133,7 +133,8 @@ class ConstraintSolver(nn.Module):
         for name, value in buffers.items():
             self.register_buffer(name, value, persistent=False)
         self.register_buffer("typical_delassus", self._typical_delassus(), persistent=False)
-        self.constants = nn.Parameter(torch.tensor([constant.initial for constant in Constant]).log())
+        of_law = initial_constants(cfg)
+        self.constants = nn.Parameter(torch.tensor([of_law.get(each, each.initial) for each in Constant]).log())
         """Logarithms of the constants, by :class:`~nerd_core.mechanics.constants.Constant`."""
         self.rules = nn.ModuleList(
             Rules(cfg.hidden, cfg.feature_scales) for _ in range(cfg.substeps if cfg.hidden else 0)

@@ -28,8 +28,8 @@ from ..robot.physical_parameters import PhysicalParameters
 from ..robot.spec import RobotSpec
 from .altered import altered
 from .config import MechanicsCfg
-from .constraint_laws import law_of
 from .constants import COUNTED_GAP, EPSILON, UNREACHABLE
+from .constraint_laws import law_of
 from .multibody import BodyFrames, BodyMotion, Multibody
 from .vectors import cross, rotate, rotate_inverse
 

@@ -14,13 +14,13 @@ from ..constants import MOMENTUM_EPSILON, UNREACHABLE
 from .body_damping import DampingParameters, damping_force, special_gravity_force
 from .constraint_solver import (
     ConstraintRow,
-    JointParameters,
     SolverParameters,
     begin_rows,
     make_solver,
 )
 from .contact_constraints import SlotGround, SlotParameters, slot_centre
 from .joint_drives import DriveParameters, DriveState, begin_drives, read_targets
+from .joint_stops import JointParameters, forget_softness
 from .mimic_joints import MimicParameters
 from .multibody import (
     BodyParameters,
@@ -327,6 +327,7 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
         bodies: wp.array[BodyState]
         joint_pos: wp.array[float]
         drives: wp.array[DriveState]
+        softness: wp.array[float]
         grounds: wp.array[SlotGround]
         contacts: wp.array[int]
         rows: wp.array[ConstraintRow]
@@ -342,6 +343,7 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
         own_bodies = wp.zeros(shape=(body_count,), dtype=BodyState)
         own_joint_pos = wp.zeros(shape=(joint_count,), dtype=float)
         own_drives = wp.zeros(shape=(drive_count,), dtype=DriveState)
+        own_softness = wp.zeros(shape=(body_count,), dtype=float)
         own_grounds = wp.zeros(shape=(slot_count,), dtype=SlotGround)
         own_contacts = wp.zeros(shape=(contact_count,), dtype=int)
         own_rows = wp.zeros(shape=(row_count,), dtype=ConstraintRow)
@@ -353,6 +355,7 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
         work.bodies = wp.array(ptr=own_bodies.ptr, shape=(body_count,), dtype=BodyState)
         work.joint_pos = wp.array(ptr=own_joint_pos.ptr, shape=(joint_count,), dtype=float)
         work.drives = wp.array(ptr=own_drives.ptr, shape=(drive_count,), dtype=DriveState)
+        work.softness = wp.array(ptr=own_softness.ptr, shape=(body_count,), dtype=float)
         work.grounds = wp.array(ptr=own_grounds.ptr, shape=(slot_count,), dtype=SlotGround)
         work.contacts = wp.array(ptr=own_contacts.ptr, shape=(contact_count,), dtype=int)
         work.rows = wp.array(ptr=own_rows.ptr, shape=(row_count,), dtype=ConstraintRow)
@@ -374,8 +377,9 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
         if wp.static(is_driven):
             read_targets(robot, inputs, work, env)
         for physics_step in range(robot.decimation):
+            work.root_rotation = rotation
+            forget_softness(work)
             if wp.static(is_driven):
-                work.root_rotation = rotation
                 velocity = begin_drives(robot, work, velocity)
             gravity = wp.transpose(rotation) * robot.gravity
             compute_motion(tree, robot.floating, velocity, bodies)
