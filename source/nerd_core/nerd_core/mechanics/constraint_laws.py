@@ -10,7 +10,7 @@ zero for ground and for a root that is fixed.
 
 Example::
 
-    law = law_of(MechanicsCfg(substeps=4))
+    law = law_of(MechanicsCfg(substeps=4), spec)
     softened = (1.0 + law.own_compliance) * diagonal + law.body_compliance * responses
 """
 
@@ -19,8 +19,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from ..robot.spec import RobotSpec
 from .config import MechanicsCfg
-from .constants import Constant
+from .engine_settings import substeps_of
 
 
 class ConstraintLaw(NamedTuple):
@@ -49,15 +50,16 @@ MAX_SHARE = 0.8
 """Largest share of a penetration, and of what friction lacks, that PhysX takes back in one of its iterations."""
 
 
-def law_of(cfg: MechanicsCfg) -> ConstraintLaw:
+def law_of(cfg: MechanicsCfg, spec: RobotSpec) -> ConstraintLaw:
     """The numbers of the law that settings name.
 
     Args:
         cfg: Settings of mechanics.
+        spec: The robot.
     """
     if cfg.constraint_law == "fitted":
         return ConstraintLaw(cfg.compliance, 0.0, 1.0, 0.0, 0.1, stops_release=False, way_is_bent=False)
-    share = iteration_share(cfg.substeps)
+    share = iteration_share(substeps_of(cfg, spec))
     return ConstraintLaw(0.0, cfg.compliance, share, 0.25, 1.0e-4, stops_release=True, way_is_bent=True)
 
 
@@ -66,20 +68,4 @@ def iteration_share(substeps: int) -> float:
     return min(MAX_SHARE, 2.0 / math.sqrt(substeps))
 
 
-def initial_constants(cfg: MechanicsCfg) -> dict[Constant, float]:
-    """Values with which training begins, where a law says others than the table.
-
-    Args:
-        cfg: Settings of mechanics.
-    """
-    if cfg.constraint_law == "fitted":
-        return {}
-    return {
-        Constant.CONTACT_BAUMGARTE: iteration_share(cfg.substeps),
-        Constant.FRICTION_RETURN: 1.0,
-        Constant.LINEAR_BIAS_SHARE: 1.0,
-        Constant.ANGULAR_BIAS_SHARE: 1.0,
-    }
-
-
-__all__ = ["ConstraintLaw", "initial_constants", "iteration_share", "law_of"]
+__all__ = ["ConstraintLaw", "iteration_share", "law_of"]

@@ -41,8 +41,9 @@ from ..robot.stops import Stops
 from .altered import altered
 from .config import MechanicsCfg
 from .constants import CONTACT_COUNT_UNIT, EPSILON, TRAIT_CENTRE, UNREACHABLE, Constant, Factor
-from .constraint_laws import initial_constants, law_of
+from .constraint_laws import law_of
 from .contact_constraints import ContactConstraints, ContactSlots
+from .engine_settings import initial_constants, sliding_share, substeps_of
 from .gauss_seidel import GaussSeidel
 from .joint_drives import JointDrives, JointTerms, Targets
 from .mimic_joints import MimicJoints
@@ -92,6 +93,10 @@ class ConstraintSolver(nn.Module):
 
     contacts: ContactSlots
     """The slots that can touch the ground."""
+    substeps: int
+    """Substeps in a physics step."""
+    sliding_share: float
+    """Friction of a contact that slides, as a share of that of one at rest."""
     joints: Tensor
     """Joints in the order in which they are solved, shape (J,). What follows is in the same order."""
     has_stop: list[bool]
@@ -115,7 +120,8 @@ class ConstraintSolver(nn.Module):
         """
         super().__init__()
         self.spec, self.cfg, self.multibody = multibody.spec, cfg, multibody
-        self.law, self.contacts = law_of(cfg), ContactSlots(multibody, cfg, has_contacts)
+        self.law, self.contacts = law_of(cfg, multibody.spec), ContactSlots(multibody, cfg, has_contacts)
+        self.substeps, self.sliding_share = substeps_of(cfg, multibody.spec), sliding_share(multibody.spec)
         spec, stops, root_dim = multibody.spec, Stops(multibody.spec), multibody.root_dim
         rank = {number: place for place, number in enumerate(multibody.depth_first)}
         rank_of_joint = {body.joint: rank[number] for number, body in enumerate(spec.bodies)}
@@ -133,11 +139,10 @@ class ConstraintSolver(nn.Module):
         for name, value in buffers.items():
             self.register_buffer(name, value, persistent=False)
         self.register_buffer("typical_delassus", self._typical_delassus(), persistent=False)
-        of_law = initial_constants(cfg)
-        self.constants = nn.Parameter(torch.tensor([of_law.get(each, each.initial) for each in Constant]).log())
+        self.constants = nn.Parameter(torch.tensor(initial_constants(spec, self.substeps, cfg.constraint_law)).log())
         """Logarithms of the constants, by :class:`~nerd_core.mechanics.constants.Constant`."""
         self.rules = nn.ModuleList(
-            Rules(cfg.hidden, cfg.feature_scales) for _ in range(cfg.substeps if cfg.hidden else 0)
+            Rules(cfg.hidden, cfg.feature_scales) for _ in range(self.substeps if cfg.hidden else 0)
         )
 
     def with_parameters(self, rows: PhysicalParameters) -> ConstraintSolver:
@@ -193,7 +198,7 @@ class ConstraintSolver(nn.Module):
         """
         if not self._unilateral:
             return torch.zeros_like(velocity), torch.zeros_like(velocity), joint_pos
-        count, unilateral, substeps = self.max_contacts, self._unilateral, self.cfg.substeps
+        count, unilateral, substeps = self.max_contacts, self._unilateral, self.substeps
         constants, substep_dt = self.constants.exp().unbind(), self.spec.physics_dt / substeps
         pos = joint_pos.t().index_select(0, self.joints)
         rows = self._rows(pos, contacts, constants)
@@ -236,7 +241,7 @@ class ConstraintSolver(nn.Module):
 
     def _rows(self, pos: Tensor, contacts: ContactConstraints | None, constants: tuple[Tensor, ...]) -> _Rows:
         """All constraints at the beginning of a physics step; joints look at the stop that is nearer."""
-        count, substep_dt = self.max_contacts, self.spec.physics_dt / self.cfg.substeps
+        count, substep_dt = self.max_contacts, self.spec.physics_dt / self.substeps
         at_upper = self.upper - pos < pos - self.lower
         sign = torch.where(at_upper, -1.0, 1.0).to(pos)
         jacobian, gap = self._joint_jacobian * sign, self._stop_gap(pos, at_upper)
@@ -312,15 +317,17 @@ class ConstraintSolver(nn.Module):
         contacts: ContactConstraints | None,
     ) -> _Terms:
         """How constraints answer in a substep: what the constants say, times the factors of the rules."""
-        count, substep_dt = self.max_contacts, self.spec.physics_dt / self.cfg.substeps
+        count, substep_dt = self.max_contacts, self.spec.physics_dt / self.substeps
         rate, is_open, (mass, friction_mass) = rows.correction_rate, rows.gap > 0, masses
         if self.law.stops_release:
             of_stops = torch.where(gap[count:] > 0, 1.0, constants[Constant.STOP_BAUMGARTE]) / substep_dt
             rate, is_open = torch.cat((rate[:count], of_stops)), torch.cat((is_open[:count], gap[count:] > 0))
         friction_correction = constants[Constant.FRICTION_RETURN] / substep_dt * drift
         friction, dynamic = constants[Constant.FRICTION_COEFFICIENT].expand_as(gap[:count]), None
+        if self.sliding_share < 1.0:
+            dynamic = self.sliding_share * friction
         if contacts is not None and contacts.static_friction is not None:
-            friction = contacts.static_friction
+            friction, dynamic = contacts.static_friction, None
         if contacts is not None and contacts.dynamic_friction is not None:
             dynamic = contacts.dynamic_friction
         if factors is not None:

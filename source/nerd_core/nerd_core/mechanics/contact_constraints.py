@@ -96,7 +96,7 @@ class ContactSlots(nn.Module):
         """
         super().__init__()
         self.spec, self.cfg, self.multibody = multibody.spec, cfg, multibody
-        self.law = law_of(cfg)
+        self.law = law_of(cfg, multibody.spec)
         spec = multibody.spec
         index = {name: number for number, name in enumerate(spec.body_names)}
         rank = {number: place for place, number in enumerate(multibody.depth_first)}

@@ -43,6 +43,7 @@ from ..robot.spec import Joint, RobotSpec
 from .altered import altered
 from .config import MechanicsCfg
 from .constants import EPSILON, FASTEST_JOINT
+from .engine_settings import substeps_of
 
 
 class Targets(NamedTuple):
@@ -121,7 +122,7 @@ class JointDrives(nn.Module):
             cfg: Settings of mechanics.
         """
         super().__init__()
-        self.spec, self.cfg = spec, cfg
+        self.spec, self.cfg, self.substeps = spec, cfg, substeps_of(cfg, spec)
         self._joints = joints = [spec.joints[i] for i in order]
         moved = {kind: {each.joint for each in spec.controls if each.kind == kind} for kind in ("position", "velocity")}
         self.has_target = [
@@ -229,8 +230,8 @@ class JointDrives(nn.Module):
             targets: Where drives lead them.
             substep: Number of the substep.
         """
-        substep_dt = self.spec.physics_dt / self.cfg.substeps
-        remaining = (self.cfg.substeps - 1 - substep) * substep_dt
+        substep_dt = self.spec.physics_dt / self.substeps
+        remaining = (self.substeps - 1 - substep) * substep_dt
         missing = torch.sub(targets.position, targets.velocity, alpha=remaining) - pos
         slope = self._damping + substep_dt * self._stiffness
         return (self._damping * targets.velocity + self._stiffness * missing) / slope.clamp(min=EPSILON)
@@ -262,7 +263,7 @@ class JointDrives(nn.Module):
 
     def _drive_masses(self, diagonal: Tensor, constraint_masses: Sequence[Tensor | None]) -> Sequence[Tensor]:
         """Impulses of drives per velocity that is missing, each of shape (M,)."""
-        substep_dt = self.spec.physics_dt / self.cfg.substeps
+        substep_dt = self.spec.physics_dt / self.substeps
         gain = (self._damping + substep_dt * self._stiffness) * substep_dt
         masses = list((gain / (1.0 + gain * diagonal)).unbind())
         for i, joint in enumerate(self._joints):
@@ -280,7 +281,7 @@ class JointDrives(nn.Module):
         friction, physics_dt = None, self.spec.physics_dt
         if self.has_friction[joint]:
             efforts = self._frictions[joint]
-            friction = JointFriction(*(effort * physics_dt / self.cfg.substeps for effort in efforts))
+            friction = JointFriction(*(effort * physics_dt / self.substeps for effort in efforts))
         return JointTerms(
             delassus=delassus,
             drive_mass=drive_mass if self.has_drive[joint] else None,

@@ -42,6 +42,7 @@ from .body_damping import BodyDamping
 from .config import MechanicsCfg
 from .constants import MOMENTUM_EPSILON
 from .constraint_solver import ConstraintSolver
+from .engine_settings import tell_what_is_left_out
 from .external_wrench import ExternalWrench
 from .joint_drives import has_drive
 from .kernel.verification import TRIAL_STATES, differentiated_otherwise, verified_kernel
@@ -71,9 +72,10 @@ class Mechanics(nn.Module):
         """
         super().__init__()
         require_known_forces(spec)
+        tell_what_is_left_out(spec)
         self.spec, self.codec, self.multibody = spec, codec, Multibody(spec)
         self.solver, self.damping = ConstraintSolver(self.multibody, cfg, has_contacts), BodyDamping(self.multibody)
-        self._ramp_mean = 0.5 * (1.0 + 1.0 / cfg.substeps)
+        self._ramp_mean = 0.5 * (1.0 + 1.0 / self.solver.substeps)
         """Share of a change of velocity that acts in the mean over a physics step: applied forces act in each substep,
         so that velocities rise in equal stairs."""
         self._root_dim = self.multibody.root_dim
@@ -316,6 +318,11 @@ def require_known_forces(spec: RobotSpec) -> None:
     if spec.tendons:
         raise ValueError(
             f"got the tendons {list(spec.tendons[:4])} in '{spec.name}', expected none: mechanics does not know them. "
+            f"Take them out of the asset, {instead}"
+        )
+    if spec.other_forces:
+        raise ValueError(
+            f"got {', '.join(spec.other_forces[:4])} in '{spec.name}', expected none: mechanics does not know them. "
             f"Take them out of the asset, {instead}"
         )
 

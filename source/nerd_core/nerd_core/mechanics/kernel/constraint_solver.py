@@ -59,6 +59,8 @@ class SolverParameters:
     """Delassus diagonal of contacts, in the mean."""
     hidden: int
     """Hidden features of the rules; 0 without rules."""
+    sliding_share: float
+    """Friction of a contact that slides, as a share of that of one at rest."""
 
 
 @wp.struct
@@ -311,6 +313,8 @@ def solve_contact(
             b = b - relaxation / (y.delassus + soft) * y_velocity
             largest = constants[Constant.FRICTION_COEFFICIENT] * factors[Factor.FRICTION_COEFFICIENT] * pressed
             share = wp.min(largest / wp.sqrt(a * a + b * b + EPSILON), 1.0)
+            if share < 1.0:
+                share = share * robot.solver.sliding_share
             a = a * share
             b = b * share
     if pressed == 0.0:
