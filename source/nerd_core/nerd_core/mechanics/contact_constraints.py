@@ -237,7 +237,7 @@ def outer_slots(spec: RobotSpec) -> list[int]:
 
 
 def contact_axes(
-    normal: Tensor, velocity: Tensor, rotation: Tensor | None = None, sliding_speed_squared: float = 0.0
+    normal: Tensor, velocity: Tensor, rotation: Tensor | None = None, sliding_speed_squared: float = 1.0e-4
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Three axes for normals of shape (P, 3, M), themselves the first. Zeros for a normal of zero.
 
