@@ -107,7 +107,9 @@ def test_new_mechanics_begin_with_the_law_of_the_engine():
     """Settings by default are the engine's law, and its constants are those that were measured on it."""
     spec = hammer()
     of_law = {
-        law: Mechanics(spec, ChangeCodec(spec), replace(MechanicsCfg(), constraint_law=law)).solver.constants.detach().exp()
+        law: Mechanics(spec, ChangeCodec(spec), replace(MechanicsCfg(), constraint_law=law))
+        .solver.constants.detach()
+        .exp()
         for law in ("engine", "fitted")
     }
     assert MechanicsCfg().constraint_law == "engine"

@@ -116,12 +116,14 @@ def test_what_is_far_is_left_alone(seed: int, size: float):
 @settings(deadline=None, max_examples=20)
 @given(seed=st.integers(0, 10_000), size=st.floats(0.0, 1.0))
 def test_impulses_never_pull(seed: int, size: float):
-    """Whatever the rules are, the ground only takes away from a ball's fall, and friction stays in a cone: with the fitted law,
-    for the engine's friction holds before its normal impulse does."""
+    """Whatever the rules are, the ground only takes away from a ball's fall, and friction stays in a cone. With the
+    fitted law: in the engine's, friction holds before its normal impulse does.
+    """
     spec = ball()
     state = random_state(spec, 8, seed)
     state[:, 2] = 0.5 + 0.02 * torch.randn(8, generator=torch.Generator().manual_seed(seed))
-    given_ = (solve(mechanics_of(spec, size, replace(CFG, constraint_law="fitted")), state) - fall(spec, state))[:, spec.state.root_lin_vel]
+    mechanics = mechanics_of(spec, size, replace(CFG, constraint_law="fitted"))
+    given_ = (solve(mechanics, state) - fall(spec, state))[:, spec.state.root_lin_vel]
     assert (given_[:, 2] >= -1e-5).all()
     assert (given_[:, :2].norm(dim=-1) <= 60.0 * given_[:, 2].clamp(min=0.0) + 1e-4).all()
 

@@ -94,8 +94,8 @@ def test_efforts_do_work(spec: RobotSpec):
 
 
 def test_a_moved_scene_moves_along():
-    """Turning an Ant by a quarter about the vertical and shifting it turns and shifts where it goes: what bodies answer is
-    asked along the axes of the environment, as in PhysX.
+    """Turning an Ant by a quarter about the vertical and shifting it turns and shifts where it goes: what bodies answer
+    is asked along the axes of the environment, as in PhysX.
     """
     spec = with_inertias(ant())
     state = random_state(spec, 8, 3).double()

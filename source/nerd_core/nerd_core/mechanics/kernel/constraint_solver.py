@@ -87,6 +87,8 @@ class ConstraintRow:
     """What linear bias accelerations add to the velocity in the physics step, of a contact."""
     approach: float
     """Velocity that would have to be taken from a contact's normal for it not to be closed at the end of the step."""
+    bounce: float
+    """Velocity with which a slot leaves the ground after an impact [m/s], zero for one that stays."""
 
 
 @wp.func
@@ -102,6 +104,7 @@ def begin_row(
     rows[i].impulse = 0.0
     rows[i].displacement = 0.0
     rows[i].own_motion = 0.0
+    rows[i].bounce = 0.0
 
 
 @wp.func
@@ -143,6 +146,10 @@ def begin_contact(
         if robot.solver.way_is_bent == 1:
             rows[i + axis].own_motion = constants[Constant.LINEAR_BIAS_SHARE] * wp.dot(linear_bias, direction)
     rows[i].approach = -rows[i].velocity - rows[i].gap / robot.solver.dt
+    approach = -rows[i].velocity
+    least = wp.max(slots[slot].bounce_threshold, rows[i].gap / robot.solver.dt)
+    if slots[slot].restitution > 0.0 and approach > least:
+        rows[i].bounce = slots[slot].restitution * approach
 
 
 @wp.func
@@ -283,6 +290,8 @@ def solve_contact(
     if initial_gap <= 0.0:
         rate = constants[Constant.CONTACT_BAUMGARTE] / substep_dt
     correction = wp.max(rate * gap, -fastest)
+    if rows[i].bounce > 0.0:
+        correction = -rows[i].bounce
     velocity = rows[i].free_velocity + wp.dot(whitened_rows[i], solved)
     has_floor = robot.solver.friction_floor > 0.0 and rows[i].approach > 0.0
     pressed = impulse
@@ -294,7 +303,8 @@ def solve_contact(
         if robot.solver.hidden > 0:
             factors = contact_factors(robot, weights, work, substep, i, gap, near)
             of_rate = rate_factor(factors, initial_gap)
-            correction = wp.max(rate * of_rate * gap, -fastest)
+            if rows[i].bounce == 0.0:
+                correction = wp.max(rate * of_rate * gap, -fastest)
         relaxation = factors[Factor.NORMAL_RELAXATION]
         softened = robot.solver.softening * delassus + soft
         new = wp.max(impulse - relaxation / softened * (velocity + correction), 0.0)
@@ -311,10 +321,17 @@ def solve_contact(
             y_velocity = y.free_velocity + wp.dot(whitened_rows[i + 2], solved) + return_rate * y.displacement
             a = a - relaxation / (x.delassus + soft) * x_velocity
             b = b - relaxation / (y.delassus + soft) * y_velocity
-            largest = constants[Constant.FRICTION_COEFFICIENT] * factors[Factor.FRICTION_COEFFICIENT] * pressed
+            friction = constants[Constant.FRICTION_COEFFICIENT]
+            if robot.slots[slot].static_friction >= 0.0:
+                friction = robot.slots[slot].static_friction
+            largest = friction * factors[Factor.FRICTION_COEFFICIENT] * pressed
             share = wp.min(largest / wp.sqrt(a * a + b * b + EPSILON), 1.0)
             if share < 1.0:
-                share = share * robot.solver.sliding_share
+                if robot.slots[slot].dynamic_friction >= 0.0:
+                    sliding = robot.slots[slot].dynamic_friction * factors[Factor.FRICTION_COEFFICIENT] * pressed
+                    share = wp.min(sliding / wp.sqrt(a * a + b * b + EPSILON), 1.0)
+                elif robot.slots[slot].static_friction < 0.0:
+                    share = share * robot.solver.sliding_share
             a = a * share
             b = b * share
     if pressed == 0.0:

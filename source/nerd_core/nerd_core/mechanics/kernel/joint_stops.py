@@ -36,6 +36,8 @@ class JointParameters:
     """Number of the body that it moves."""
     typical_delassus: float
     """Delassus diagonal in the middle of the joint's range."""
+    turns_freely: int
+    """Whether the joint has no stops whatever its limits are."""
 
 
 @wp.func
