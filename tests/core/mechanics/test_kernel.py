@@ -121,7 +121,8 @@ def test_the_kernel_is_as_near_to_double_precision_as_pytorch(spec: RobotSpec, l
 def test_the_kernel_knows_all_settings_of_the_solver(cfg: MechanicsCfg):
     """Without rules, with one substep, with stiff constraints it says what PyTorch says."""
     mechanics, situated = mechanics_of(with_inertias(ant()), cfg), situation(with_inertias(ant()))
-    apart = (kernel_alone(mechanics, *situated) - mechanics(*situated)).abs().amax(-1)
+    expected = mechanics(*situated).detach()
+    apart = (kernel_alone(mechanics, *situated) - expected).abs().amax(-1) / (1.0 + expected.abs().amax(-1))
     assert apart.quantile(0.9) < 1.0e-3
 
 
