@@ -35,6 +35,9 @@ TENSOR_PREFIXES = {
 EARLIER_MECHANICS = {"constraint_law": "fitted"}
 """Settings of mechanics that a file may not name, as they were before there was a choice."""
 
+KINDS_OF_MECHANICS = ("mechanics", "transmission", "calibrated")
+"""Kinds of priors that have them."""
+
 WITHOUT_USE = ("token_normaliser.", "force_scale", "missing")
 """Beginnings of names of tensors that a predictor without a network had, and never used."""
 
@@ -61,7 +64,7 @@ def with_earlier_defaults(plain: Any) -> Any:
     if not isinstance(plain, dict):
         return plain
     plain = {key: with_earlier_defaults(value) for key, value in plain.items()}
-    return EARLIER_MECHANICS | plain if plain.get("kind") == "mechanics" else plain
+    return EARLIER_MECHANICS | plain if plain.get("kind") in KINDS_OF_MECHANICS else plain
 
 
 def migrate_tensors(tensors: dict[str, Tensor], has_network: bool = True) -> dict[str, Tensor]:
@@ -134,6 +137,7 @@ def _renamed(settings: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
 
 __all__ = [
     "EARLIER_MECHANICS",
+    "KINDS_OF_MECHANICS",
     "MECHANICS_FIELDS",
     "TENSOR_PREFIXES",
     "WITHOUT_USE",
