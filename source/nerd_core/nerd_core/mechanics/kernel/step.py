@@ -11,6 +11,7 @@ from typing import Any
 import warp as wp
 
 from ..constants import MOMENTUM_EPSILON, UNREACHABLE
+from .actuators import ActuatorParameters, actuated_effort
 from .body_damping import DampingParameters, damping_force, special_gravity_force
 from .constraint_solver import (
     ConstraintRow,
@@ -72,6 +73,10 @@ class RobotTables:
     """The joints in the order of the solver."""
     drives: wp.array[DriveParameters]
     """What acts in them, in the same order; empty for a robot whose joints are braked at most."""
+    actuators: wp.array[ActuatorParameters]
+    """What makes efforts outside of the engine; empty for most robots."""
+    effort_tables: wp.array[wp.vec2]
+    """Tables of their largest efforts over positions, one after the other."""
     mimics: wp.array[MimicParameters]
     """The joints that follow another one."""
     damping: wp.array[DampingParameters]
@@ -116,6 +121,8 @@ class Sizes:
     """Joints again, or none for a robot whose joints are braked at most."""
     is_coupled: bool
     """Whether any joint follows another."""
+    is_actuated: bool
+    """Whether any effort is made outside of the engine, from the state of its joint."""
     is_damped: bool
     """Whether any body is damped, slowed, or not pulled by gravity."""
     slots: int
@@ -308,6 +315,7 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
     dim = sizes.velocities
     body_count, joint_count, slot_count = sizes.bodies, max(1, sizes.joints), max(1, sizes.slots)
     drive_count, is_driven, is_damped = max(1, sizes.drives), sizes.drives > 0, sizes.is_damped
+    is_actuated = sizes.is_actuated
     solve_constraints = make_solver(is_driven, sizes.is_coupled)
     row_count, contact_count = max(1, sizes.joints + 3 * sizes.max_contacts), max(1, sizes.max_contacts)
 
@@ -374,6 +382,9 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
         if wp.static(is_driven):
             read_targets(robot, inputs, work, env)
         for physics_step in range(robot.decimation):
+            pushed = effort
+            if wp.static(is_actuated):
+                pushed = actuated_effort(robot, inputs, joint_pos, velocity, effort, env)
             if wp.static(is_driven):
                 work.root_rotation = rotation
                 velocity = begin_drives(robot, work, velocity)
@@ -382,12 +393,12 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
             factorise_mass_matrix(tree, robot.floating, bodies, zeros, work.inverse_factor, columns)
             against = bias_force(tree, robot.floating, bodies, zeros)
             if wp.static(is_damped):
-                force = effort + special_gravity_force(tree, robot.damping, robot.floating, bodies, gravity, zeros)
+                force = pushed + special_gravity_force(tree, robot.damping, robot.floating, bodies, gravity, zeros)
                 slowed = damping_force(tree, robot.damping, robot.floating, bodies, dt, zeros)
                 against = against - slowed
                 damped = weighted_sum(columns, weighted_sum(work.inverse_factor, dt * slowed, zeros), zeros)
             else:
-                force = effort + gravity_force(tree, robot.floating, bodies, gravity, zeros)
+                force = pushed + gravity_force(tree, robot.floating, bodies, gravity, zeros)
             applied = weighted_sum(columns, weighted_sum(work.inverse_factor, dt * force, zeros), zeros)
             bias = weighted_sum(columns, weighted_sum(work.inverse_factor, -dt * against, zeros), zeros)
             gain, start = applied / float(robot.solver.substeps), velocity + bias
