@@ -24,6 +24,9 @@ EVALUATE = f"{EXTENSION}/evaluation/open_loop.py"
 REPORT = f"{EXTENSION}/demo/report.py"
 RESULTS = f"{EXTENSION}/demo/results.py"
 METRICS = f"{LIBRARY}/training/metrics.py"
+REPLAY = f"{LIBRARY}/identification/replay.py"
+IDENTIFIABILITY = f"{LIBRARY}/identification/identifiability.py"
+COST = f"{LIBRARY}/identification/cost.py"
 EMA = f"{LIBRARY}/training/ema.py"
 RUN = f"{LIBRARY}/training/run.py"
 VALIDATION = f"{LIBRARY}/training/validation.py"
@@ -43,6 +46,9 @@ TEST_EVALUATE = "tests/isaaclab/test_evaluate.py"
 TEST_REPORT = "tests/isaaclab/test_report_numbers.py"
 TEST_CURVE = "tests/isaaclab/test_demo_report.py::test_numbers_are_strict_json"
 TEST_METRICS = "tests/core/training/test_metrics.py"
+TEST_REPLAY = "tests/core/identification/test_replay.py"
+TEST_TOLD = "tests/core/identification/test_identifiability.py"
+TEST_WINDOWS = "tests/core/identification/test_cost.py"
 TEST_EMA = "tests/core/training/test_ema.py"
 TEST_BEST = "tests/core/training/test_run.py::test_the_best_weights_are_kept_and_patience_ends_a_run"
 TEST_KERNEL = "tests/core/mechanics/test_kernel_verification.py"
@@ -54,6 +60,7 @@ TEST_CHARTS = "tests/isaaclab/test_demo_report.py::test_charts_of_the_page_show_
 TEST_JSON = "tests/isaaclab/test_demo_report.py::test_numbers_are_strict_json"
 _COLLECT = "tests/isaaclab/test_collect.py::"
 _AGREEMENT = "tests/isaaclab/test_contact_agreement.py::"
+TEST_BOLTED = _COLLECT + "test_a_base_that_is_bolted_to_the_ground_may_touch_it"
 TEST_RANGE = _COLLECT + "test_controls_stay_in_their_range_and_repeat"
 TEST_SHARES = _COLLECT + "test_shares_are_kept_and_nothing_gets_no_trajectory"
 TEST_AMPLITUDES = _COLLECT + "test_random_fills_the_range_as_published_and_others_have_drawn_amplitudes"
@@ -273,6 +280,7 @@ FAULTS = (
     Fault(EXCITATION, "(self._target[:, step] - position)", "(position - self._target[:, step])", TEST_PD),
     Fault(EXCITATION, "- self._damping * velocity", "+ self._damping * velocity", TEST_PD),
     Fault(STARTS, "(CLEARANCE - _gap(contacts, state, ground))", "(-0.05 - _gap(contacts, state, ground))", TEST_CLEAR),
+    Fault(STARTS, "body.joint is not None or moves[body.parent]", "True", TEST_BOLTED),
     Fault(STARTS, "(cfg.slide_vel, SLIDE_SPEED)", "(cfg.joint_vel, SLIDE_SPEED)", TEST_FILLED),
     Fault(STARTS, "0.5 * (upper - lower) * cfg.joint_pos_share", "0.4 * (upper - lower)", TEST_FILLED),
     Fault(AGREEMENT, "geometry.distance <= radius", "geometry.distance <= 0.0", TEST_AGREE),
@@ -319,4 +327,15 @@ FAULTS = (
         "zip(policy.seeds, transfers[::-1], strict=True)",
         TEST_REPORT,
     ),
+    # an identified model is judged by what it makes of held-out motion, and what the data tell is not made up
+    Fault(REPLAY, "each.mean(1).sqrt().mean()", "each.mean(1).mean().sqrt()", TEST_REPLAY),
+    Fault(REPLAY, "each.mean((0, 1)).sqrt().mean()", "each.mean((0, 1)).mean().sqrt()", TEST_REPLAY),
+    Fault(
+        REPLAY, "_squares(predictor, states[:, 1:], truth[:, 1:])", "_squares(predictor, states, truth)", TEST_REPLAY
+    ),
+    Fault(REPLAY, "torch.atan2(difference.sin(), difference.cos())", "difference", TEST_REPLAY),
+    Fault(REPLAY, "not value <= before.mean[name]", "value > before.mean[name]", TEST_REPLAY),
+    Fault(IDENTIFIABILITY, "if is_kept else float", "if True else float", TEST_TOLD),
+    Fault(IDENTIFIABILITY, "found = torch.where(each.weights.abs() > 0.05, torch.inf, found)", "pass", TEST_TOLD),
+    Fault(COST, "bad = ~(", "bad = False & (", TEST_WINDOWS),
 )

@@ -15,6 +15,7 @@ from nerd_core.mechanics.actuators import Actuators, interpolated
 from nerd_core.mechanics.config import MechanicsCfg
 from nerd_core.mechanics.step import Mechanics
 from nerd_core.robot.frames import ChangeCodec
+from nerd_core.robot.physical_parameters import PhysicalParameters
 from nerd_core.robot.spec import Actuator, ActuatorLaw, Control, Parameter, RobotSpec, SpecError
 from support.robots import ant, cartpole, random_state, with_inertias
 
@@ -78,18 +79,24 @@ def test_efforts_follow_the_state_from_physics_step_to_physics_step():
     assert float((said - held).abs().max()) > 1e-2, "an effort that is held over the control step would be another"
 
 
+@pytest.mark.parametrize("heavier", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_kernel_has_the_same_laws(kind: str):
-    """A kernel is made for a robot with explicit actuators, and says what PyTorch says."""
+def test_the_kernel_has_the_same_laws(kind: str, heavier: bool):
+    """A kernel is made for a robot with explicit actuators, and says what PyTorch says, for robots of other masses,
+    too.
+    """
     pytest.importorskip("warp", reason="needs Warp, which Isaac Lab brings")
     spec = replace(_driven(with_inertias(ant()), kind, KINDS[kind]), slots=())
     state, codec = random_state(spec, 64, seed=2, spread=0.5), ChangeCodec(spec)
     control = torch.randn(64, spec.control_dim, generator=torch.Generator().manual_seed(3))
     mechanics = Mechanics(spec, codec, MechanicsCfg(substeps=4, hidden=0), has_contacts=False)
+    masses = torch.tensor([1.5 * body.inertia.mass for body in spec.bodies if body.inertia is not None])
+    parameters = PhysicalParameters(mass=masses.expand(64, -1)) if heavier else None
     with torch.no_grad():
-        said = mechanics(state, control)
+        said = mechanics(state, control, None, parameters)
         assert all(robot is not None for robot in mechanics._kernels.values()) and mechanics._kernels
-        expected = mechanics._change(state, mechanics._next_state(state, control, None))
+    expected = mechanics(state, control, None, parameters).detach()  # with gradients PyTorch steps
+    assert float((said - mechanics(state, 0.0 * control, None, parameters)).abs().max()) > 1e-2
     assert float((said - expected).abs().amax(-1).quantile(0.9)) < 1e-3
 
 

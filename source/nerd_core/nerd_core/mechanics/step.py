@@ -46,7 +46,13 @@ from .constraint_solver import ConstraintSolver
 from .engine_settings import tell_what_is_left_out
 from .external_wrench import ExternalWrench
 from .joint_drives import has_drive
-from .kernel.verification import TRIAL_STATES, differentiated_otherwise, verified_kernel
+from .kernel.verification import (
+    OF_DRIVES,
+    TRIAL_STATES,
+    differentiated_otherwise,
+    trial_parameters,
+    verified_kernel,
+)
 from .multibody import BodyFrames, BodyMotion, CentroidalMomentum, Multibody
 from .vectors import cross, length, rotate, rotate_inverse
 
@@ -97,7 +103,9 @@ class Mechanics(nn.Module):
         self._gravity_mass = self.damping.gravity_mass if self.damping.is_needed else self.mass
         self._rows: PhysicalParameters | None = None
         """What differs from the specification, for as many states as come."""
-        self._kernels: dict[torch.device, RobotKernel | None] = {}
+        self._kernels: dict[tuple[torch.device, bool | None], RobotKernel | None] = {}
+        """Kernels by device, and by whether drives are other than the specification's; None for one without parameters
+        at all."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies make kernels of their own."""
@@ -121,15 +129,19 @@ class Mechanics(nn.Module):
         Returns:
             Shape (..., D).
         """
+        lead, rows = state.shape[:-1], None
         if parameters is not None and parameters.given:
-            rows = parameters.rows(self.spec, state.shape[:-1], state)
-            return self.with_parameters(rows)(state, control, contacts)
-        lead, state = state.shape[:-1], state.reshape(-1, self.spec.state.dim)
+            rows = parameters.rows(self.spec, lead, state)
+        state = state.reshape(-1, self.spec.state.dim)
         control = control.reshape(len(state), self._effort_matrix.shape[1])
         contacts = self._contacts_of(state, contacts)
-        kernel = self._kernel_for(state, control, contacts)
-        step = self._next_state if kernel is None else kernel
-        return self._change(state, step(state, control, contacts)).reshape(*lead, self.codec.dim)
+        kernel = self._kernel_for(state, control, contacts, rows)
+        if kernel is not None:
+            next_state = kernel(state, control, contacts, rows)
+        else:
+            mechanics = self if rows is None else self.with_parameters(rows)
+            next_state = mechanics._next_state(state, control, contacts)
+        return self._change(state, next_state).reshape(*lead, self.codec.dim)
 
     def with_parameters(self, rows: PhysicalParameters) -> Mechanics:
         """The same mechanics with other numbers of the robot; learned constants and rules are shared.
@@ -161,23 +173,30 @@ class Mechanics(nn.Module):
         contacts = contacts.reshape(-1)
         return contacts.map(lambda each: each.expand(count, *each.shape[1:])) if contacts.lead != (count,) else contacts
 
-    def _kernel_for(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> RobotKernel | None:
+    def _kernel_for(
+        self, state: Tensor, control: Tensor, contacts: Contacts | None, rows: PhysicalParameters | None
+    ) -> RobotKernel | None:
         """The kernel, if there is one and it can take this step: without derivatives, in single precision."""
-        differentiated = torch.is_grad_enabled() or differentiated_otherwise()
-        if self._rows is not None or self.actuators.source is not None or self.actuators.remembering:
+        if self.actuators.source is not None or self.actuators.remembering:
             return None
-        if differentiated or torch.compiler.is_compiling():
+        if torch.is_grad_enabled() or torch.compiler.is_compiling() or differentiated_otherwise():
             return None
         tensors = [state, control, self.solver.constants, *(() if contacts is None else contacts.tensors()[:2])]
         if any(each.dtype != torch.float32 or each.device != state.device for each in tensors):
             return None
-        if state.device not in self._kernels:
+        drives = None if rows is None else bool(OF_DRIVES & set(rows.given))
+        kind = state.device, drives
+        if kind not in self._kernels:
             finite = (state.isfinite().all(-1) & control.isfinite().all(-1)).nonzero().flatten()[:TRIAL_STATES]
             if not len(finite):
                 return None  # there will be other states
+            reference, parameters = self, None
+            if drives is not None:
+                parameters = trial_parameters(self.spec, drives).map(lambda each: each.to(state))
+                reference = self.with_parameters(parameters)
             args = self.spec, self.solver, self._ramp_mean, state[finite], control[finite]
-            self._kernels[state.device] = verified_kernel(*args, reference=self._next_state)
-        return self._kernels[state.device]
+            self._kernels[kind] = verified_kernel(*args, reference._next_state, parameters)
+        return self._kernels[kind]
 
     def _change(self, state: Tensor, next_state: Tensor) -> Tensor:
         """The change of state to a next one whose root is counted from where it began."""
@@ -195,7 +214,7 @@ class Mechanics(nn.Module):
     def _advance(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> Tensor:
         """What :meth:`_next_state` says."""
         at, multibody, decimation = self.spec.state, self.multibody, self.spec.decimation
-        effort, targets = self._effort_matrix @ control.t(), self.solver.drives.targets(control)
+        effort, targets = self._joint_effort(state, control), self.solver.drives.targets(control)
         root = _Root.at_origin(state[:, at.root_quat]) if self._root_dim else None
         rotation, displacement = (None, None) if root is None else (root.rotation, root.displacement)
         joint_pos, velocity = state[:, at.joint_pos], multibody.generalised_velocity(state, rotation)
@@ -251,6 +270,10 @@ class Mechanics(nn.Module):
             return effort
         made = self.actuators(control, joint_pos, velocity[self._root_dim :], physics_step)
         return effort.index_add(0, self._actuated, made)
+
+    def _joint_effort(self, state: Tensor, control: Tensor) -> Tensor:
+        """Generalised forces that controls make, held over the control step, shape (dim, M)."""
+        return self._effort_matrix @ control.t()
 
     def _free_delta_v(
         self,

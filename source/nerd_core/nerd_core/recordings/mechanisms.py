@@ -120,7 +120,7 @@ def double_pendulum(
             f"got moments of inertia {list(inertias)} about the joints, expected more than the mass times the square "
             "of the centre's distance"
         )
-    bodies = [Body("base")]
+    bodies = [Body("base", inertia=Inertia(1.0, (0.0, 0.0, 0.0), (0.01, 0.01, 0.01)))]  # it is fixed
     joints = []
     for number, (joint, link) in enumerate((("shoulder", "upper_link"), ("elbow", "lower_link"))):
         place = (0.0, 0.0, -lengths[0] if number else 0.0)
