@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -40,7 +41,8 @@ from ..robot.spec import RobotSpec
 from .actuators import Actuators, is_explicit
 from .altered import altered
 from .body_damping import BodyDamping
-from .config import MechanicsCfg
+from .compliant_solver import CompliantSolver
+from .config import CompliantCfg, MechanicsCfg
 from .constants import MOMENTUM_EPSILON
 from .constraint_solver import ConstraintSolver
 from .engine_settings import tell_what_is_left_out
@@ -63,7 +65,7 @@ if TYPE_CHECKING:
 class Mechanics(nn.Module):
     """The mechanics of one robot. All its parameters are those of the solver."""
 
-    solver: ConstraintSolver
+    solver: ConstraintSolver | CompliantSolver
     """Contacts, stops and drives."""
     _effort_matrix: Tensor
     _actuated: Tensor
@@ -81,8 +83,15 @@ class Mechanics(nn.Module):
         super().__init__()
         require_known_forces(spec)
         tell_what_is_left_out(spec)
+        if isinstance(cfg, CompliantCfg) and cfg.physics_steps > 1:
+            count = cfg.physics_steps
+            spec = replace(spec, physics_dt=spec.physics_dt / count, decimation=count * spec.decimation)
         self.spec, self.codec, self.multibody = spec, codec, Multibody(spec)
-        self.solver, self.damping = ConstraintSolver(self.multibody, cfg, has_contacts), BodyDamping(self.multibody)
+        self.damping = BodyDamping(self.multibody)
+        if isinstance(cfg, CompliantCfg):
+            self.solver = CompliantSolver(self.multibody, cfg, has_contacts)
+        else:
+            self.solver = ConstraintSolver(self.multibody, cfg, has_contacts)
         self._ramp_mean = 0.5 * (1.0 + 1.0 / self.solver.substeps)
         """Share of a change of velocity that acts in the mean over a physics step: applied forces act in each substep,
         so that velocities rise in equal stairs."""
@@ -181,6 +190,8 @@ class Mechanics(nn.Module):
             return None
         if torch.is_grad_enabled() or torch.compiler.is_compiling() or differentiated_otherwise():
             return None
+        if not isinstance(self.solver, ConstraintSolver):
+            return None  # contacts that give way are not in the kernel
         tensors = [state, control, self.solver.constants, *(() if contacts is None else contacts.tensors()[:2])]
         if any(each.dtype != torch.float32 or each.device != state.device for each in tensors):
             return None
