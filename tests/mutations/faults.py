@@ -39,6 +39,7 @@ SHAPES = f"{EXTENSION}/physics/static_shapes.py"
 EXCITATION = f"{EXTENSION}/collect/excitation.py"
 AGREEMENT = f"{EXTENSION}/collect/contact_agreement.py"
 STARTS = f"{EXTENSION}/collect/initial_states.py"
+POLICIES = "benchmarks/first_policies.py"
 VISITED = f"{EXTENSION}/collect/visited_states.py"
 
 JUDGE_ERRORS = f"{LIBRARY}/judging/errors.py"
@@ -64,6 +65,7 @@ TEST_KERNEL = "tests/core/mechanics/test_kernel_verification.py"
 TEST_STEP = "tests/isaaclab/test_neural_physics.py"
 TEST_STATE = "tests/isaaclab/test_robot_state.py"
 TEST_GROUND = "tests/isaaclab/test_ground.py"
+TEST_POLICIES = "tests/repo/test_first_policies.py"
 TEST_VISITED = "tests/isaaclab/test_visited_states.py"
 TEST_CHARTS = "tests/isaaclab/test_demo_report.py::test_charts_of_the_page_show_the_results"
 TEST_JSON = "tests/isaaclab/test_demo_report.py::test_numbers_are_strict_json"
@@ -299,6 +301,8 @@ FAULTS = (
     Fault(AGREEMENT, "pairs.gap[row] + radius[slot]", "pairs.gap[row]", TEST_PLACED),
     Fault(VISITED, "torch.where(self._guard(drawn).unsqueeze(-1), drawn, first)", "drawn", TEST_VISITED),
     Fault(VISITED, "path[times, envs]", "path[0 * times, envs]", TEST_VISITED),
+    Fault(POLICIES, 'modes["neural"]["ends"].get(GUARD', 'modes["physx"]["ends"].get(GUARD', TEST_POLICIES),
+    Fault(POLICIES, 'for mode in ("physx", "neural"))', 'for mode in ("neural", "physx"))', TEST_POLICIES),
     # what the report shows
     Fault(REPORT, '_spread(neural["return"]), _spread(physx["return"])', '_spread(physx["return"]), ""', TEST_REPORT),
     Fault(
