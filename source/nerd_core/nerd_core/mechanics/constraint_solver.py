@@ -161,6 +161,11 @@ class ConstraintSolver(nn.Module):
         return altered(self, tables, modules, **attributes)
 
     @property
+    def friction(self) -> Tensor:
+        """The learned coefficient of friction of contacts at rest, shape ()."""
+        return self.constants[Constant.FRICTION_COEFFICIENT].exp()
+
+    @property
     def max_contacts(self) -> int:
         """Most contacts that are looked at in a physics step."""
         return self.contacts.max_contacts
