@@ -163,7 +163,7 @@ def test_without_a_network_there_is_a_prior():
     """No network and no prior would say nothing; heads and views need a network. The errors name what is asked."""
     with pytest.raises(ValueError, match="neither a network nor a prior"):
         PredictorCfg(network=None)
-    with pytest.raises(ValueError, match="got variance_head, token.symmetric without a network"):
+    with pytest.raises(ValueError, match="got --variance-head --token.symmetric without a network"):
         PredictorCfg(
             network=None,
             prior=MechanicsPriorCfg(),

@@ -10,6 +10,7 @@ from typing import Any
 import warp as wp
 
 from ..constants import MOMENTUM_EPSILON, UNREACHABLE
+from .actuators import actuated_effort
 from .body_damping import damping_force, special_gravity_force
 from .constraint_solver import (
     ConstraintRow,
@@ -230,6 +231,7 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
     dim = sizes.velocities
     body_count, joint_count, slot_count = sizes.bodies, max(1, sizes.joints), max(1, sizes.slots)
     drive_count, is_driven, is_damped = max(1, sizes.drives), sizes.drives > 0, sizes.is_damped
+    is_actuated = sizes.is_actuated
     solve_constraints, has_parameters = make_solver(is_driven, sizes.is_coupled), sizes.has_parameters
     row_count, contact_count = max(1, sizes.joints + 3 * sizes.max_contacts), max(1, sizes.max_contacts)
 
@@ -323,16 +325,18 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
         if wp.static(is_driven):
             read_targets(robot, inputs, work, env)
         for physics_step in range(robot.decimation):
+            pushed = effort
+            if wp.static(is_actuated):
+                pushed = actuated_effort(robot, inputs, joint_pos, velocity, effort, env)
             if wp.static(is_driven):
                 work.root_rotation = rotation
                 velocity = begin_drives(robot, work, velocity)
             gravity = wp.transpose(rotation) * robot.gravity
             compute_motion(tree, robot.floating, velocity, bodies)
             factorise_mass_matrix(tree, robot.floating, bodies, zeros, work.inverse_factor, columns)
-            pushed = effort
             if wp.static(has_parameters):
                 outer, outer_force, outer_torque = external_force(robot, parameters, work, env, rotation, zeros)
-                pushed = effort + outer
+                pushed = pushed + outer
             against = bias_force(tree, robot.floating, bodies, zeros)
             if wp.static(is_damped):
                 force = pushed + special_gravity_force(tree, robot.damping, robot.floating, bodies, gravity, zeros)
