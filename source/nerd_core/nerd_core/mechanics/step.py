@@ -246,7 +246,7 @@ class Mechanics(nn.Module):
             if planes is not None:
                 touching = self.solver.contacts.constraints(frames, motion, planes, rotation, displacement)
             responses = None
-            if self.solver.drives.needs_responses:
+            if self.solver.needs_responses:
                 responses = multibody.largest_responses(jacobian, inverse_mass, rotation)
             solved, moved, joint_pos = self.solver(
                 velocity + bias, applied, inverse_mass, joint_pos, touching, targets, responses

@@ -28,9 +28,10 @@ from ..joint_drives import has_friction, slows_others
 from ..rules import Rules
 from .actuators import ActuatorParameters
 from .body_damping import DampingParameters
-from .constraint_solver import JointParameters, SolverParameters
+from .constraint_solver import SolverParameters
 from .contact_constraints import SlotParameters
 from .joint_drives import DriveParameters
+from .joint_stops import JointParameters
 from .mimic_joints import MimicParameters
 from .multibody import BodyParameters
 from .physical_parameters import parameter_rows
@@ -242,6 +243,7 @@ def _joints(spec: RobotSpec, solver: ConstraintSolver, velocities: dict[int, int
         joint.has_stop = int(solver.has_stop[row])
         joint.lower, joint.upper = max(lower, -VERY_FAR), min(upper, VERY_FAR)
         joint.damping, joint.turns_freely = spec.joints[number].damping, int(bool(spec.joints[number].wraps))
+        joint.body = next(i for i, body in enumerate(spec.bodies) if body.joint == spec.joints[number].name)
         joint.typical_delassus = solver.typical_delassus[solver.max_contacts + row].item()
         joints.append(joint)
     return joints
@@ -335,7 +337,11 @@ def _slots(spec: RobotSpec, solver: ConstraintSolver) -> list[Any]:
 def _numbers(spec: RobotSpec, solver: ConstraintSolver) -> Any:
     """Numbers of the solver."""
     cfg, numbers = solver.cfg, SolverParameters()
-    numbers.dt, numbers.substeps, numbers.softening = spec.physics_dt, solver.substeps, 1.0 + cfg.compliance
+    numbers.dt, numbers.substeps, numbers.compliance = spec.physics_dt, solver.substeps, cfg.compliance
+    numbers.softening, numbers.body_compliance = 1.0 + solver.law.own_compliance, solver.law.body_compliance
+    numbers.friction_share, numbers.friction_floor = solver.law.friction_share, solver.law.friction_floor
+    numbers.sliding_speed_squared = solver.law.sliding_speed_squared
+    numbers.stops_release, numbers.way_is_bent = int(solver.law.stops_release), int(solver.law.way_is_bent)
     numbers.reach, numbers.reach_by_radius = cfg.reach, cfg.reach_by_radius
     numbers.typical_delassus = solver.typical_delassus[0].item() if solver.max_contacts else 1.0
     numbers.hidden, numbers.sliding_share = cfg.hidden, solver.sliding_share

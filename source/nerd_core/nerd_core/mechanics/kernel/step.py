@@ -14,12 +14,12 @@ from .actuators import actuated_effort
 from .body_damping import damping_force, special_gravity_force
 from .constraint_solver import (
     ConstraintRow,
-    JointParameters,
     begin_rows,
     make_solver,
 )
 from .contact_constraints import SlotGround, SlotParameters, slot_centre
 from .joint_drives import DriveParameters, DriveState, begin_drives, read_targets
+from .joint_stops import JointParameters, forget_softness
 from .multibody import (
     BodyParameters,
     BodyState,
@@ -251,6 +251,7 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
         bodies: wp.array[BodyState]
         joint_pos: wp.array[float]
         drives: wp.array[DriveState]
+        softness: wp.array[float]
         grounds: wp.array[SlotGround]
         contacts: wp.array[int]
         rows: wp.array[ConstraintRow]
@@ -293,6 +294,7 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
         own_bodies = wp.zeros(shape=(body_count,), dtype=BodyState)
         own_joint_pos = wp.zeros(shape=(joint_count,), dtype=float)
         own_drives = wp.zeros(shape=(drive_count,), dtype=DriveState)
+        own_softness = wp.zeros(shape=(body_count,), dtype=float)
         own_grounds = wp.zeros(shape=(slot_count,), dtype=SlotGround)
         own_contacts = wp.zeros(shape=(contact_count,), dtype=int)
         own_rows = wp.zeros(shape=(row_count,), dtype=ConstraintRow)
@@ -304,6 +306,7 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
         work.bodies = wp.array(ptr=own_bodies.ptr, shape=(body_count,), dtype=BodyState)
         work.joint_pos = wp.array(ptr=own_joint_pos.ptr, shape=(joint_count,), dtype=float)
         work.drives = wp.array(ptr=own_drives.ptr, shape=(drive_count,), dtype=DriveState)
+        work.softness = wp.array(ptr=own_softness.ptr, shape=(body_count,), dtype=float)
         work.grounds = wp.array(ptr=own_grounds.ptr, shape=(slot_count,), dtype=SlotGround)
         work.contacts = wp.array(ptr=own_contacts.ptr, shape=(contact_count,), dtype=int)
         work.rows = wp.array(ptr=own_rows.ptr, shape=(row_count,), dtype=ConstraintRow)
@@ -325,11 +328,12 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
         if wp.static(is_driven):
             read_targets(robot, inputs, work, env)
         for physics_step in range(robot.decimation):
+            work.root_rotation = rotation
+            forget_softness(work)
             pushed = effort
             if wp.static(is_actuated):
                 pushed = actuated_effort(robot, inputs, joint_pos, velocity, effort, env)
             if wp.static(is_driven):
-                work.root_rotation = rotation
                 velocity = begin_drives(robot, work, velocity)
             gravity = wp.transpose(rotation) * robot.gravity
             compute_motion(tree, robot.floating, velocity, bodies)

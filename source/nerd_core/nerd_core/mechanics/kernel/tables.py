@@ -9,9 +9,10 @@ import warp as wp
 
 from .actuators import ActuatorParameters
 from .body_damping import DampingParameters
-from .constraint_solver import JointParameters, SolverParameters
+from .constraint_solver import SolverParameters
 from .contact_constraints import SlotParameters
 from .joint_drives import DriveParameters
+from .joint_stops import JointParameters
 from .mimic_joints import MimicParameters
 from .multibody import BodyParameters
 
