@@ -51,6 +51,19 @@ def test_gradients_are_those_of_differences():
         assert leaf.grad.view(-1)[0].item() == pytest.approx((sides[0] - sides[1]) / 2e-6, rel=1e-3, abs=1e-9), name
 
 
+def test_differences_are_the_derivatives():
+    """The derivatives by differences give the gradient of the cost where all windows count alike."""
+    spec, windows = heavier(arm(), 1.2), motion(model(arm()), count=3, steps=6)
+    predictor = model(spec, TransmissionCfg(hidden=0, substeps=1))
+    cfg = CostCfg(robust=1e9, prior=1e6)
+    cost = RolloutCost(predictor, Parameterisation(spec, GROUPS), windows, cfg, learn_weights=True)
+    cost.backward()
+    gradients = torch.cat([each.grad.flatten() for each in cost.variables.leaves() if each.grad is not None])
+    errors = cost.residuals().flatten(1)
+    found = 2.0 * torch.einsum("nea,ne->a", cost.jacobian(), errors) / errors.numel()
+    torch.testing.assert_close(found, gradients, rtol=1e-4, atol=1e-9)
+
+
 def test_pieces_make_no_difference():
     """Segments of steps and chunks of windows change neither cost nor gradient."""
     spec, windows = heavier(arm(), 1.2), motion(model(arm()), count=5, steps=9)

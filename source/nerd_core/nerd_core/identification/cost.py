@@ -37,6 +37,13 @@ LEAST_UNIT = 1.0e-3
 """Smallest unit of an error [rad, m, rad/s or m/s]: what does not move in the data must not weigh infinitely much."""
 
 
+DIFFERENCE = 1.0e-4
+"""Step of central differences, in free numbers and in learned weights."""
+
+DIFFERENCES_PER_CHUNK = 8
+"""Roll-outs without gradients that take as much memory as one with."""
+
+
 @dataclass(frozen=True, eq=False)
 class Windows:
     """Pieces of motion of one robot, all of the same length."""
@@ -203,6 +210,45 @@ class RolloutCost:
         everything = torch.arange(len(self.windows))
         return torch.cat([self._errors(rows, steps) for rows in everything.split(self.cfg.chunk)])
 
+    @torch.no_grad()
+    def jacobian(self, steps: int | None = None, index: Tensor | None = None) -> Tensor:
+        """Derivatives of the errors of windows with respect to the free numbers and then to the learned weights, by
+        central differences in double precision, shape (n, errors, numbers).
+
+        Args:
+            steps: Steps of the windows that are looked at; all by default.
+            index: Numbers of the windows that are looked at; all by default.
+        """
+        rows = torch.arange(len(self.windows)) if index is None else index
+        free, columns = self.variables.free, []
+        eye = DIFFERENCE * torch.eye(len(free), dtype=free.dtype)
+        # Many robots at once: the differences of some free numbers, for all windows, are one roll-out.
+        for part in eye.split(max(1, self.cfg.chunk * DIFFERENCES_PER_CHUNK // (2 * len(rows)))):
+            sides = self._errors_of(torch.cat((free + part, free - part)), rows, steps)
+            columns += list((sides[: len(part)] - sides[len(part) :]) / (2.0 * DIFFERENCE))
+        for weight in self.variables.weights:
+            entries = weight.detach().view(-1)
+            for number in range(len(entries)):
+                value = entries[number].clone()
+                pair = []
+                for step in (DIFFERENCE, -DIFFERENCE):
+                    entries[number] = value + step
+                    pair.append(self._errors(rows, steps).flatten(1))
+                entries[number] = value
+                columns.append((pair[0] - pair[1]) / (2.0 * DIFFERENCE))
+        return torch.stack(columns, dim=-1)
+
+    def _errors_of(self, free: Tensor, rows: Tensor, steps: int | None) -> Tensor:
+        """Errors of windows for several robots, shape (robots, n, errors)."""
+        count, robots = len(rows), [self.parameterisation(each) for each in free]
+        stacked = PhysicalParameters(
+            **{
+                name: torch.stack([getattr(each, name) for each in robots]).repeat_interleave(count, 0)
+                for name in robots[0].given
+            }
+        )
+        return self._errors(rows.repeat(len(free)), steps, parameters=stacked).flatten(1).unflatten(0, (-1, count))
+
     def first_states(self, rows: Tensor) -> Tensor:
         """First states of windows, as measured or as they are looked for, shape (n, S).
 
@@ -216,10 +262,13 @@ class RolloutCost:
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
-    def _errors(self, rows: Tensor, steps: int | None, grad: bool = False) -> Tensor:
+    def _errors(
+        self, rows: Tensor, steps: int | None, grad: bool = False, parameters: PhysicalParameters | None = None
+    ) -> Tensor:
         """Weighted errors of the states behind the first, shape (n, steps, D)."""
         steps = min(steps or self.windows.steps, self.windows.steps)
-        parameters = self.parameterisation(self.variables.free) if self.parameterisation.dim else None
+        if parameters is None and self.parameterisation.dim:
+            parameters = self.parameterisation(self.variables.free)
         control = self.windows.control[rows, :steps]
         states = torch.stack(list(self._motion(self.first_states(rows), control, parameters, grad)), dim=1)
         errors = self._codec.encode(states, self.windows.state[rows, 1 : steps + 1])
@@ -247,6 +296,14 @@ class RolloutCost:
                 found, past = advance(state, past, segment)
             yield from found
             state = found[-1]
+
+    def influence(self, errors: Tensor) -> Tensor:
+        """How much each window counts in a least-squares step: the slope of its cost by its mean square error, (n,).
+
+        Args:
+            errors: What :meth:`residuals` gave, shape (n, steps, D).
+        """
+        return 1.0 / (1.0 + errors.square().mean((1, 2)) / self.cfg.robust)
 
     def _robust(self, errors: Tensor) -> Tensor:
         """What each window costs, shape (n,)."""
