@@ -46,4 +46,16 @@ class MechanicsCfg:
             raise ValueError("got no feature_scales, expected at least one velocity")
 
 
-__all__ = ["MechanicsCfg"]
+@dataclass(frozen=True)
+class CompliantCfg(MechanicsCfg):
+    """Settings of mechanics whose contacts give way, see :mod:`nerd_core.mechanics.compliant_solver`."""
+
+    substeps: int | None = bounded(8, at_least=1)
+    """Substeps in a physics step, in each of which forces act."""
+    slots: int = bounded(4, at_least=1)
+    """Most contact slots that are looked at, those that come nearest to the ground."""
+    physics_steps: int = bounded(1, at_least=1)
+    """Physics steps into which one of the specification is divided; in each, bodies turn only at its end."""
+
+
+__all__ = ["CompliantCfg", "MechanicsCfg"]

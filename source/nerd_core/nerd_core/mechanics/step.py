@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -39,13 +40,20 @@ from ..robot.physical_parameters import PhysicalParameters
 from ..robot.spec import RobotSpec
 from .altered import altered
 from .body_damping import BodyDamping
-from .config import MechanicsCfg
+from .compliant_solver import CompliantSolver
+from .config import CompliantCfg, MechanicsCfg
 from .constants import MOMENTUM_EPSILON
 from .constraint_solver import ConstraintSolver
 from .engine_settings import tell_what_is_left_out
 from .external_wrench import ExternalWrench
 from .joint_drives import has_drive
-from .kernel.verification import TRIAL_STATES, differentiated_otherwise, verified_kernel
+from .kernel.verification import (
+    OF_DRIVES,
+    TRIAL_STATES,
+    differentiated_otherwise,
+    trial_parameters,
+    verified_kernel,
+)
 from .multibody import BodyFrames, BodyMotion, CentroidalMomentum, Multibody
 from .vectors import cross, length, rotate, rotate_inverse
 
@@ -56,7 +64,7 @@ if TYPE_CHECKING:
 class Mechanics(nn.Module):
     """The mechanics of one robot. All its parameters are those of the solver."""
 
-    solver: ConstraintSolver
+    solver: ConstraintSolver | CompliantSolver
     """Contacts, stops and drives."""
     _effort_matrix: Tensor
     _gravity: Tensor
@@ -73,8 +81,15 @@ class Mechanics(nn.Module):
         super().__init__()
         require_known_forces(spec)
         tell_what_is_left_out(spec)
+        if isinstance(cfg, CompliantCfg) and cfg.physics_steps > 1:
+            count = cfg.physics_steps
+            spec = replace(spec, physics_dt=spec.physics_dt / count, decimation=count * spec.decimation)
         self.spec, self.codec, self.multibody = spec, codec, Multibody(spec)
-        self.solver, self.damping = ConstraintSolver(self.multibody, cfg, has_contacts), BodyDamping(self.multibody)
+        self.damping = BodyDamping(self.multibody)
+        if isinstance(cfg, CompliantCfg):
+            self.solver = CompliantSolver(self.multibody, cfg, has_contacts)
+        else:
+            self.solver = ConstraintSolver(self.multibody, cfg, has_contacts)
         self._ramp_mean = 0.5 * (1.0 + 1.0 / self.solver.substeps)
         """Share of a change of velocity that acts in the mean over a physics step: applied forces act in each substep,
         so that velocities rise in equal stairs."""
@@ -91,7 +106,9 @@ class Mechanics(nn.Module):
         self._gravity_mass = self.damping.gravity_mass if self.damping.is_needed else self.mass
         self._rows: PhysicalParameters | None = None
         """What differs from the specification, for as many states as come."""
-        self._kernels: dict[torch.device, RobotKernel | None] = {}
+        self._kernels: dict[tuple[torch.device, bool | None], RobotKernel | None] = {}
+        """Kernels by device, and by whether drives are other than the specification's; None for one without parameters
+        at all."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies make kernels of their own."""
@@ -115,15 +132,19 @@ class Mechanics(nn.Module):
         Returns:
             Shape (..., D).
         """
+        lead, rows = state.shape[:-1], None
         if parameters is not None and parameters.given:
-            rows = parameters.rows(self.spec, state.shape[:-1], state)
-            return self.with_parameters(rows)(state, control, contacts)
-        lead, state = state.shape[:-1], state.reshape(-1, self.spec.state.dim)
+            rows = parameters.rows(self.spec, lead, state)
+        state = state.reshape(-1, self.spec.state.dim)
         control = control.reshape(len(state), self._effort_matrix.shape[1])
         contacts = self._contacts_of(state, contacts)
-        kernel = self._kernel_for(state, control, contacts)
-        step = self._next_state if kernel is None else kernel
-        return self._change(state, step(state, control, contacts)).reshape(*lead, self.codec.dim)
+        kernel = self._kernel_for(state, control, contacts, rows)
+        if kernel is not None:
+            next_state = kernel(state, control, contacts, rows)
+        else:
+            mechanics = self if rows is None else self.with_parameters(rows)
+            next_state = mechanics._next_state(state, control, contacts)
+        return self._change(state, next_state).reshape(*lead, self.codec.dim)
 
     def with_parameters(self, rows: PhysicalParameters) -> Mechanics:
         """The same mechanics with other numbers of the robot; learned constants and rules are shared.
@@ -155,21 +176,30 @@ class Mechanics(nn.Module):
         contacts = contacts.reshape(-1)
         return contacts.map(lambda each: each.expand(count, *each.shape[1:])) if contacts.lead != (count,) else contacts
 
-    def _kernel_for(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> RobotKernel | None:
+    def _kernel_for(
+        self, state: Tensor, control: Tensor, contacts: Contacts | None, rows: PhysicalParameters | None
+    ) -> RobotKernel | None:
         """The kernel, if there is one and it can take this step: without derivatives, in single precision."""
-        differentiated = torch.is_grad_enabled() or differentiated_otherwise()
-        if self._rows is not None or differentiated or torch.compiler.is_compiling():
+        if torch.is_grad_enabled() or torch.compiler.is_compiling() or differentiated_otherwise():
             return None
+        if not isinstance(self.solver, ConstraintSolver):
+            return None  # contacts that give way are not in the kernel
         tensors = [state, control, self.solver.constants, *(() if contacts is None else contacts.tensors()[:2])]
         if any(each.dtype != torch.float32 or each.device != state.device for each in tensors):
             return None
-        if state.device not in self._kernels:
+        drives = None if rows is None else bool(OF_DRIVES & set(rows.given))
+        kind = state.device, drives
+        if kind not in self._kernels:
             finite = (state.isfinite().all(-1) & control.isfinite().all(-1)).nonzero().flatten()[:TRIAL_STATES]
             if not len(finite):
                 return None  # there will be other states
+            reference, parameters = self, None
+            if drives is not None:
+                parameters = trial_parameters(self.spec, drives).map(lambda each: each.to(state))
+                reference = self.with_parameters(parameters)
             args = self.spec, self.solver, self._ramp_mean, state[finite], control[finite]
-            self._kernels[state.device] = verified_kernel(*args, reference=self._next_state)
-        return self._kernels[state.device]
+            self._kernels[kind] = verified_kernel(*args, reference._next_state, parameters)
+        return self._kernels[kind]
 
     def _change(self, state: Tensor, next_state: Tensor) -> Tensor:
         """The change of state to a next one whose root is counted from where it began."""

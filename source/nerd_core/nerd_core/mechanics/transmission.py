@@ -26,6 +26,7 @@ from torch import Tensor, nn
 
 from ..contact.contacts import Contacts
 from ..robot.frames import ChangeCodec
+from ..robot.physical_parameters import PhysicalParameters
 from ..robot.spec import RobotSpec
 from .config import MechanicsCfg
 from .step import Mechanics
@@ -117,7 +118,9 @@ class TransmissionMechanics(Mechanics):
         return torch.cat((root, felt.t()))
 
     @override
-    def _kernel_for(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> None:
+    def _kernel_for(
+        self, state: Tensor, control: Tensor, contacts: Contacts | None, rows: PhysicalParameters | None
+    ) -> None:
         return None
 
 

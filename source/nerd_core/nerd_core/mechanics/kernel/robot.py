@@ -17,8 +17,10 @@ from torch import Tensor
 from ...contact.contacts import Contacts
 from ...robot.frames import rotation_matrix
 from ...robot.kinematics import local_transforms
+from ...robot.physical_parameters import PhysicalParameters
 from ...robot.spec import IDENTITY_QUAT, RobotSpec
 from ..body_damping import BodyDamping, is_special
+from ..constants import LEARNED, UNLIMITED, VERY_FAR
 from ..constraint_solver import ConstraintSolver
 from ..joint_drives import has_friction, slows_others
 from ..rules import Rules
@@ -28,14 +30,11 @@ from .contact_constraints import SlotParameters
 from .joint_drives import DriveParameters
 from .mimic_joints import MimicParameters
 from .multibody import BodyParameters
+from .physical_parameters import parameter_rows
 from .rules import FACTORS_PADDED, Factors
-from .step import Inputs, RobotTables, Sizes, StateLayout, make_kernel
-
-VERY_FAR = 1.0e9
-"""A stop where there is none [rad or m]."""
-
-UNLIMITED = 1.0e30
-"""A limit where there is none [N m s or rad/s, N s or m/s]."""
+from .step import make_kernel
+from .tables import Inputs, RobotTables, Sizes, StateLayout
+from .verification import OF_DRIVES
 
 ENVS_A_LAUNCH = 64
 """Environments that a thread of the processor takes at a time."""
@@ -44,7 +43,14 @@ ENVS_A_LAUNCH = 64
 class RobotKernel:
     """Steps one robot on one device, without gradients. Weights are read anew in each call."""
 
-    def __init__(self, spec: RobotSpec, solver: ConstraintSolver, ramp_mean: float, device: torch.device):
+    def __init__(
+        self,
+        spec: RobotSpec,
+        solver: ConstraintSolver,
+        ramp_mean: float,
+        device: torch.device,
+        parameters: PhysicalParameters | None = None,
+    ):
         """Makes the tables and compiles the kernel, which takes seconds, or finds it in Warp's cache.
 
         Args:
@@ -52,28 +58,34 @@ class RobotKernel:
             solver: Its solver of contacts, stops and drives.
             ramp_mean: Share of a change of velocity by applied forces that acts in the mean over a physics step.
             device: Where states live.
+            parameters: Some of what will differ from the specification, if anything will.
         """
         with wp.ScopedLogLevel(wp.LOG_WARNING):
             wp.init()
         self._solver, self._device = solver, wp.device_from_torch(device)
+        self._is_driven = any(solver.drives.is_driven) or (
+            parameters is not None and bool(OF_DRIVES & set(parameters.given))
+        )
+        self._no_parameters = parameter_rows(None, self._device)
         slots = _slots(spec, solver) if solver.max_contacts else []
         self._has_slots = bool(slots)
         sizes = Sizes(
             velocities=solver.multibody.dim,
             bodies=len(spec.bodies),
             joints=len(spec.joints),
-            drives=len(spec.joints) if any(solver.drives.is_driven) else 0,
+            drives=len(spec.joints) if self._is_driven else 0,
             is_coupled=bool(solver.mimics.constraints),
             is_damped=any(map(is_special, spec.bodies)),
             slots=len(slots),
             max_contacts=solver.max_contacts,
             hidden=max(1, solver.cfg.hidden),
+            has_parameters=parameters is not None,
         )
         self._kernel, self._weights_type = make_kernel(sizes)
         with wp.ScopedLogLevel(wp.LOG_WARNING):
             self._kernel.module.load(self._device, block_dim=1 if self._device.is_cpu else None)
         self._features = wp.types.vector(length=sizes.hidden, dtype=wp.float32)
-        self._robot = self._tables(spec, ramp_mean, slots)
+        self._robot = self._tables(spec, ramp_mean, slots, parameters is not None)
         self._feature_scales = wp.array(solver.cfg.feature_scales, dtype=wp.float32, device=self._device)
         none = torch.zeros(1, 0, dtype=torch.float32, device=device)
         self._no_contacts = none, none.new_zeros(1, 0, 3), none.bool()
@@ -81,7 +93,7 @@ class RobotKernel:
         self._pool_of = 0
         wp.synchronize_device(self._device)  # the tables were sent on a stream of Warp's own
 
-    def _tables(self, spec: RobotSpec, ramp_mean: float, slots: list[Any]) -> Any:
+    def _tables(self, spec: RobotSpec, ramp_mean: float, slots: list[Any], limits_matter: bool) -> Any:
         """What stays the same of the robot, on the device."""
         root_dim, solver = self._solver.multibody.root_dim, self._solver
         supporting = [spec.joint_names.index(body.joint) for body in spec.bodies if body.joint is not None]
@@ -90,7 +102,7 @@ class RobotKernel:
             velocities[spec.joint_names.index(control.joint)] if control.kind == "effort" else -1
             for control in spec.controls
         ]
-        drives = _drives(spec, solver) if any(solver.drives.is_driven) else []
+        drives = _drives(spec, solver, limits_matter) if self._is_driven else []
         robot, device = RobotTables(), self._device
         robot.floating, robot.layout, robot.solver = int(spec.floating_base), _layout(spec), _numbers(spec, solver)
         robot.decimation, robot.ramp_mean, robot.gravity = spec.decimation, ramp_mean, wp.vec3(*spec.gravity)
@@ -106,14 +118,18 @@ class RobotKernel:
         return robot
 
     @torch.no_grad()
-    def __call__(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> Tensor:
+    def __call__(
+        self, state: Tensor, control: Tensor, contacts: Contacts | None, rows: PhysicalParameters | None = None
+    ) -> Tensor:
         """States at the end of a control step, the root's position counted from where it began.
 
         Args:
             state: States, shape (M, S).
             control: Efforts held over the step [N m or N], shape (M, C).
             contacts: Contacts of ``state`` of all slots, leading dimension (M,). None for a robot that touches nothing.
+            rows: What :meth:`PhysicalParameters.rows` gave, for a kernel that was made for parameters.
         """
+        parameters = self._no_parameters if rows is None else parameter_rows(rows, self._device)
         distance, normal, active = self._no_contacts
         if contacts is not None and self._has_slots:
             distance, normal, active = contacts.distance, contacts.normal.contiguous(), contacts.active
@@ -127,7 +143,7 @@ class RobotKernel:
         inputs.state, inputs.control = wp.from_torch(state.detach()), wp.from_torch(control.detach())
         inputs.distance, inputs.normal = wp.from_torch(distance.detach()), wp.from_torch(normal.detach(), dtype=wp.vec3)
         inputs.active = wp.from_torch(active)
-        arguments = [self._robot, weights, inputs, wp.from_torch(next_state)]
+        arguments = [self._robot, weights, inputs, parameters, wp.from_torch(next_state)]
         if state.is_cuda:
             stream = wp.stream_from_torch(torch.cuda.current_stream(state.device))
             wp.launch(self._kernel, len(state), [0, *arguments], device=self._device, stream=stream)
@@ -216,21 +232,23 @@ def _joints(spec: RobotSpec, solver: ConstraintSolver, velocities: dict[int, int
         joint.place, joint.velocity = number, velocities[number]
         joint.has_stop = int(solver.has_stop[row])
         joint.lower, joint.upper = max(lower, -VERY_FAR), min(upper, VERY_FAR)
-        joint.damping = spec.joints[number].damping
+        joint.damping, joint.turns_freely = spec.joints[number].damping, int(bool(spec.joints[number].wraps))
         joint.typical_delassus = solver.typical_delassus[solver.max_contacts + row].item()
         joints.append(joint)
     return joints
 
 
-def _drives(spec: RobotSpec, solver: ConstraintSolver) -> list[Any]:
-    """What stays the same of what acts in each joint, in the order of the solver."""
+def _drives(spec: RobotSpec, solver: ConstraintSolver, limits_matter: bool) -> list[Any]:
+    """What stays the same of what acts in each joint, in the order of the solver; with effort limits also where the
+    specification's drive would not reach them, if they matter.
+    """
     drives, substep_dt = [], spec.physics_dt / solver.substeps
     for row, number in enumerate(solver.joints.tolist()):
         joint, drive = spec.joints[number], DriveParameters()
         drive.body = next(i for i, body in enumerate(spec.bodies) if body.joint == joint.name)
         drive.stiffness, drive.damping = joint.stiffness, joint.damping
         drive.of_acceleration, drive.fixed_target = int(joint.drive == "acceleration"), joint.target
-        limit = joint.effort_limit * spec.physics_dt if solver.drives.is_limited[row] else UNLIMITED
+        limit = joint.effort_limit * spec.physics_dt if limits_matter or solver.drives.is_limited[row] else UNLIMITED
         drive.max_impulse, drive.max_speed = min(limit, UNLIMITED), min(joint.velocity_limit, UNLIMITED)
         drive.slows_others = int(slows_others(joint))
         drive.has_friction = int(has_friction(joint))
@@ -277,6 +295,7 @@ def _slots(spec: RobotSpec, solver: ConstraintSolver) -> list[Any]:
         of_spec, slot = spec.slots[number], SlotParameters()
         slot.place, slot.body = number, spec.body_names.index(of_spec.body)
         slot.point, slot.radius = wp.vec3(*of_spec.point), of_spec.radius
+        slot.static_friction = slot.dynamic_friction = LEARNED
         slots.append(slot)
     return slots
 
