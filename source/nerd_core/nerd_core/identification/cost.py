@@ -20,9 +20,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import override
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from ..contact.grounds import Ground
@@ -226,16 +227,11 @@ class RolloutCost:
         for part in eye.split(max(1, self.cfg.chunk * DIFFERENCES_PER_CHUNK // (2 * len(rows)))):
             sides = self._errors_of(torch.cat((free + part, free - part)), rows, steps)
             columns += list((sides[: len(part)] - sides[len(part) :]) / (2.0 * DIFFERENCE))
-        for weight in self.variables.weights:
-            entries = weight.detach().view(-1)
-            for number in range(len(entries)):
-                value = entries[number].clone()
-                pair = []
-                for step in (DIFFERENCE, -DIFFERENCE):
-                    entries[number] = value + step
-                    pair.append(self._errors(rows, steps).flatten(1))
-                entries[number] = value
-                columns.append((pair[0] - pair[1]) / (2.0 * DIFFERENCE))
+        weights = self.variables.weights
+        eye = DIFFERENCE * torch.eye(sum(each.numel() for each in weights), dtype=free.dtype)
+        for part in eye.split(max(1, self.cfg.chunk * DIFFERENCES_PER_CHUNK // (2 * len(rows)))) if weights else ():
+            sides = self._errors_with_weights(torch.cat((part, -part)), rows, steps)
+            columns += list((sides[: len(part)] - sides[len(part) :]) / (2.0 * DIFFERENCE))
         return torch.stack(columns, dim=-1)
 
     def _errors_of(self, free: Tensor, rows: Tensor, steps: int | None) -> Tensor:
@@ -248,6 +244,17 @@ class RolloutCost:
             }
         )
         return self._errors(rows.repeat(len(free)), steps, parameters=stacked).flatten(1).unflatten(0, (-1, count))
+
+    def _errors_with_weights(self, moved: Tensor, rows: Tensor, steps: int | None) -> Tensor:
+        """Errors of windows for several changes of the learned weights, shape (changes, n, errors)."""
+        names = [name for name, each in self.predictor.named_parameters() if each.requires_grad]
+        parts = moved.split([each.numel() for each in self.variables.weights], dim=-1)
+        stacked = {
+            f"predictor.{name}": weight.detach() + part.unflatten(-1, weight.shape)
+            for name, weight, part in zip(names, self.variables.weights, parts, strict=True)
+        }
+        inside = _ErrorsOf(self, rows, steps)
+        return torch.func.vmap(lambda weights: torch.func.functional_call(inside, weights, ()))(stacked)
 
     def first_states(self, rows: Tensor) -> Tensor:
         """First states of windows, as measured or as they are looked for, shape (n, S).
@@ -331,6 +338,20 @@ class RolloutCost:
             if name.endswith("vel"):
                 numbers[where] = of_velocities
         return numbers
+
+
+class _ErrorsOf(nn.Module):
+    """Errors of windows as a function of the predictor's weights."""
+
+    def __init__(self, cost: RolloutCost, rows: Tensor, steps: int | None):
+        super().__init__()
+        self.predictor = cost.predictor
+        self._of = cost, rows, steps
+
+    @override
+    def forward(self) -> Tensor:
+        cost, rows, steps = self._of
+        return cost._errors(rows, steps).flatten(1)
 
 
 def joint_windows(
