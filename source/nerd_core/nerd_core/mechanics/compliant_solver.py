@@ -97,6 +97,11 @@ class CompliantSolver(nn.Module):
         """Most contacts that are looked at in a physics step."""
         return self.contacts.max_contacts
 
+    @property
+    def needs_responses(self) -> bool:
+        """Whether the solver asks how much bodies give way."""
+        return self.drives.needs_responses
+
     def with_parameters(self, rows: PhysicalParameters) -> CompliantSolver:
         """The same solver for a robot with other slots. Constants and rules are the same.
 

@@ -38,6 +38,7 @@ from ..robot.frames import ChangeCodec, quat_from_rotvec, quat_mul, quat_normali
 from ..robot.kinematics import rotation_columns
 from ..robot.physical_parameters import PhysicalParameters
 from ..robot.spec import RobotSpec
+from .actuators import Actuators, is_explicit
 from .altered import altered
 from .body_damping import BodyDamping
 from .compliant_solver import CompliantSolver
@@ -67,6 +68,7 @@ class Mechanics(nn.Module):
     solver: ConstraintSolver | CompliantSolver
     """Contacts, stops and drives."""
     _effort_matrix: Tensor
+    _actuated: Tensor
     _gravity: Tensor
 
     def __init__(self, spec: RobotSpec, codec: ChangeCodec, cfg: MechanicsCfg, has_contacts: bool = True):
@@ -95,11 +97,15 @@ class Mechanics(nn.Module):
         so that velocities rise in equal stairs."""
         self._root_dim = self.multibody.root_dim
         place = {name: number for number, name in enumerate(spec.joint_names)}
+        self.actuators = Actuators(spec)
+        """What makes efforts outside of the engine."""
         efforts = torch.zeros(self.multibody.dim, len(spec.controls))
         for column, control in enumerate(spec.controls):
-            if control.kind == "effort":
+            if control.kind == "effort" and place[control.joint] not in self.actuators.joints:
                 efforts[self._root_dim + place[control.joint], column] = 1.0
         self.register_buffer("_effort_matrix", efforts, persistent=False)
+        actuated = torch.tensor([self._root_dim + i for i in self.actuators.joints], dtype=torch.long)
+        self.register_buffer("_actuated", actuated, persistent=False)
         self.register_buffer("_gravity", torch.tensor(spec.gravity).unsqueeze(-1), persistent=False)
         self.mass = sum(body.inertia.mass for body in spec.bodies if body.inertia is not None)
         """Mass of all bodies [kg], a number or of shape (M,)."""
@@ -180,6 +186,8 @@ class Mechanics(nn.Module):
         self, state: Tensor, control: Tensor, contacts: Contacts | None, rows: PhysicalParameters | None
     ) -> RobotKernel | None:
         """The kernel, if there is one and it can take this step: without derivatives, in single precision."""
+        if self.actuators.source is not None or self.actuators.remembering:
+            return None
         if torch.is_grad_enabled() or torch.compiler.is_compiling() or differentiated_otherwise():
             return None
         if not isinstance(self.solver, ConstraintSolver):
@@ -226,18 +234,19 @@ class Mechanics(nn.Module):
         planes = self.solver.contacts.ground_planes(frames, rotation, contacts)
         outer = ExternalWrench.of(self._rows)
         for physics_step in range(decimation):
+            pushed = self._pushed(effort, control, joint_pos, velocity, physics_step)
             velocity = self.solver.drives.slowed(velocity)
             gravity = self._gravity if rotation is None else rotate_inverse(rotation, self._gravity)
             inverse_mass, motion = multibody.inverse_mass(jacobian), multibody.motion(frames, velocity)
-            pushed, wrench = effort, None if outer is None else outer.in_root(rotation)
+            wrench = None if outer is None else outer.in_root(rotation)
             if wrench is not None:
-                pushed = effort + multibody.wrench_force(frames, *wrench)
+                pushed = pushed + multibody.wrench_force(frames, *wrench)
             applied, bias, damped = self._free_delta_v(pushed, gravity, inverse_mass, frames, jacobian, motion)
             touching = None
             if planes is not None:
                 touching = self.solver.contacts.constraints(frames, motion, planes, rotation, displacement)
             responses = None
-            if self.solver.drives.needs_responses:
+            if self.solver.needs_responses:
                 responses = multibody.largest_responses(jacobian, inverse_mass, rotation)
             solved, moved, joint_pos = self.solver(
                 velocity + bias, applied, inverse_mass, joint_pos, touching, targets, responses
@@ -261,6 +270,17 @@ class Mechanics(nn.Module):
             return torch.cat((joint_pos, joint_vel), dim=-1)
         root_vel = rotate(root.rotation, velocity[:6].view(2, 3, -1)).flatten(0, 1).t()
         return torch.cat((root.displacement.t(), root.quat, joint_pos, root_vel, joint_vel), dim=-1)
+
+    def _pushed(
+        self, effort: Tensor, control: Tensor, joint_pos: Tensor, velocity: Tensor, physics_step: int
+    ) -> Tensor:
+        """Generalised efforts of a physics step, shape (dim, M): those that are held, and those of actuators that look
+        at the state.
+        """
+        if not self.actuators.joints:
+            return effort
+        made = self.actuators(control, joint_pos, velocity[self._root_dim :], physics_step)
+        return effort.index_add(0, self._actuated, made)
 
     def _joint_effort(self, state: Tensor, control: Tensor) -> Tensor:
         """Generalised forces that controls make, held over the control step, shape (dim, M)."""
@@ -331,13 +351,9 @@ class Mechanics(nn.Module):
 
 
 def require_known_forces(spec: RobotSpec) -> None:
-    """Raises ValueError for a robot whose joints feel forces that mechanics does not know, with what to do.
-
-    Actuators that a task computes itself leave the drives of the simulator without stiffness and damping: their targets
-    move nothing here.
-    """
+    """Raises ValueError for a robot whose joints feel forces that mechanics does not know, with what to do."""
     instead = "or learn the free motion of this robot instead (nerd train --free-motion)"
-    led = {joint.name for joint in spec.joints if has_drive(joint) or joint.mimic is not None}
+    led = {joint.name for joint in spec.joints if has_drive(joint) or joint.mimic is not None or is_explicit(joint)}
     deaf = [
         f"{control.kind} target of '{control.joint}'"
         for control in spec.controls
@@ -346,7 +362,7 @@ def require_known_forces(spec: RobotSpec) -> None:
     if deaf:
         raise ValueError(
             f"got the {', '.join(deaf[:4])}{' and others' if len(deaf) > 4 else ''} of '{spec.name}', and no drive of "
-            "the simulator that follows it, expected one for mechanics: the task's actuators make efforts themselves. "
+            "the simulator and no actuator of the task that follows it, expected one for mechanics. "
             f"Use implicit actuators (ImplicitActuatorCfg) or actions that are efforts, {instead}"
         )
     if spec.tendons:
