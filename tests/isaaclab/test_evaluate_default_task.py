@@ -13,10 +13,14 @@ from nerd_isaaclab.evaluation.open_loop import default_task
 from nerd_isaaclab.robots.registry import all_robots
 
 
+MEASURED = ("dfki-pendulum", "ibm-pendulum")
+"""Shipped models of measured mechanisms, which are judged on recordings (``nerd evaluate --data``)."""
+
+
 def test_shipped_models_need_no_task():
-    """Every shipped model has a task that it is judged on when none is named."""
+    """Every shipped model has a task that it is judged on when none is named, but for those of measured mechanisms."""
     tasks = {robot.default_task for robot in all_robots()}
-    for name in shipped_checkpoints():
+    for name in sorted(set(shipped_checkpoints()) - set(MEASURED)):
         assert default_task(checkpoint.load(find_checkpoint(name)).spec.name) in tasks
 
 
