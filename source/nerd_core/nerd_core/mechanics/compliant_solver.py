@@ -58,7 +58,7 @@ class Compliance(IntEnum):
         return member
 
     STIFFNESS = 5.0e4, "1/s^2", "force per penetration, per mass of the robot (k)"
-    DAMPING = 60.0, "1/s", "force per speed of a slot that touches, per mass (c)"
+    DAMPING = 80.0, "1/s", "force per speed of a slot that touches, per mass (c)"
     DISSIPATION = 1.0, "s/m", "share by which a spring is harder per speed towards the ground (a)"
     FRICTION_COEFFICIENT = 0.2, "1", "Coulomb's coefficient of friction (mu)"
     SLIP_SPEED = 0.02, "m/s", "speed at which friction has seven tenths of its size (s0)"
