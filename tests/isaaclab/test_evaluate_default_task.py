@@ -13,7 +13,6 @@ from nerd_isaaclab.demo.recipes_measured import MEASURED
 from nerd_isaaclab.evaluation.open_loop import default_task
 from nerd_isaaclab.robots.registry import all_robots
 
-
 IDENTIFIED = {"dfki-pendulum", "ibm-pendulum"}
 """Shipped models of real mechanisms that ``nerd identify`` made."""
 

@@ -111,6 +111,9 @@ class CostCfg:
     prior: float = bounded(10.0, above=0.0)
     """Standard deviation of the free numbers before any data: parameters that no motion tells of stay near the
     specification. One is a change of about the size of the parameter itself."""
+    weight_prior: float | None = bounded(None, above=0.0)
+    """Standard deviation of what the model learns about where it starts, before any data; None for no prior. A tenth
+    keeps the losses of a transmission from explaining what only some runs show."""
     observations: float = bounded(1000.0, above=0.0)
     """Number of windows beside which the prior counts as one."""
     segment: int = bounded(25, at_least=1)
@@ -175,6 +178,7 @@ class RolloutCost:
             torch.zeros(parameterisation.dim, dtype=torch.float64, requires_grad=True),
             [each for each in predictor.parameters() if each.requires_grad],
         )
+        self._start = [each.detach().clone() for each in self.variables.weights]
         self._noise: Tensor | None = None
         if first_state_noise is not None:
             self._noise = self._per_change(*first_state_noise)
@@ -304,6 +308,18 @@ class RolloutCost:
             yield from found
             state = found[-1]
 
+    def prior_slopes(self) -> tuple[Tensor, Tensor]:
+        """First and second derivatives of what the prior costs, with respect to the free numbers and then to the
+        weights, each of shape (numbers,).
+        """
+        free, cfg = self.variables.free, self.cfg
+        of_weights = 0.0 if cfg.weight_prior is None else 1.0 / cfg.weight_prior**2
+        pairs = [(free, torch.zeros_like(free)), *zip(self.variables.weights, self._start, strict=True)]
+        away = torch.cat([(value - start).detach().flatten() for value, start in pairs])
+        second = torch.full_like(away, of_weights / cfg.observations)
+        second[: len(free)] = 1.0 / cfg.prior**2 / cfg.observations
+        return second * away, second
+
     def influence(self, errors: Tensor) -> Tensor:
         """How much each window counts in a least-squares step: the slope of its cost by its mean square error, (n,).
 
@@ -319,6 +335,9 @@ class RolloutCost:
     def _penalty(self, chosen: Tensor) -> Tensor:
         """What free numbers and changes of first states cost."""
         cost = 0.5 * (self.variables.free / self.cfg.prior).square().sum() / self.cfg.observations
+        if self.cfg.weight_prior is not None:
+            for weight, start in zip(self.variables.weights, self._start, strict=True):
+                cost = cost + 0.5 * ((weight - start) / self.cfg.weight_prior).square().sum() / self.cfg.observations
         if self.variables.first is not None:
             cost = cost + 0.5 * self.variables.first[chosen].square().mean() / self.windows.steps
         return cost

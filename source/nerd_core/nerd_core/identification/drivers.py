@@ -155,10 +155,10 @@ def _least_squares(cost: RolloutCost, cfg: DescentCfg, steps: int, stage: int) -
         weight = cost.influence(errors) / errors[0].numel() / len(errors)
         hessian = torch.einsum("nea,n,neb->ab", jacobian, weight, jacobian)
         slope = torch.einsum("nea,n,ne->a", jacobian, weight, errors.flatten(1))
-        prior = torch.zeros_like(slope)
-        prior[: len(cost.variables.free)] = 0.5 / cost.cfg.prior**2 / cost.cfg.observations
+        first, second = cost.prior_slopes()
+        # The cost is a sum of squares without a half: half of its derivatives stand here.
+        hessian, slope = hessian + 0.5 * torch.diag(second), slope + 0.5 * first
         now = torch.cat([each.flatten() for each in leaves])
-        hessian, slope = hessian + torch.diag(prior), slope + prior * now
         while damping < LARGEST_DAMPING:
             diagonal = hessian.diagonal() + 1e-3 * hessian.diagonal().mean() + 1e-300
             step = torch.linalg.solve(hessian + damping * torch.diag(diagonal), slope)
