@@ -64,7 +64,7 @@ def test_a_table_becomes_runs_in_si(delimiter: str, tmp_path: Path):
     assert run.time[0] == 0.0 and np.diff(run.time).min() >= 0.0015 and np.diff(run.time).max() <= 0.0025
     assert np.abs(np.diff(run.joint_pos, axis=0)).max() < 0.01  # across half a turn, too
     np.testing.assert_allclose(np.diff(run.joint_pos[:, 1]), np.radians(20.0) * np.diff(run.time), atol=1e-8)
-    assert run.joint_vel is None and run.held == {"current"} and found.rate == pytest.approx(500.0, rel=0.05)
+    assert run.joint_vel is None and run.held == {"current"} and found.rate == 100.0
 
 
 def test_import_of_a_csv_file_with_a_urdf_trains(tmp_path: Path):
@@ -81,7 +81,9 @@ def test_a_urdf_file_becomes_a_specification(tmp_path: Path):
     """Joints, limits, friction, masses turned into the link's axes, boxes; efforts on the joints that move."""
     arm_csv(tmp_path / "run.csv")
     (tmp_path / "arm.urdf").write_text(URDF, encoding="utf-8")
-    spec = read_recordings(tmp_path / "run.csv", robot=tmp_path / "arm.urdf").spec
+    found = read_recordings(tmp_path / "run.csv", robot=tmp_path / "arm.urdf")
+    spec = found.spec
+    assert found.rate == pytest.approx(500.0, rel=0.05) and spec.control_dt == 1.0 / found.rate
     assert spec.joint_names == ("shoulder", "elbow") and spec.body_names == ("base", "upper", "lower", "tool")
     shoulder, elbow = spec.joints
     assert shoulder.axis == (0.0, 1.0, 0.0) and shoulder.wraps and shoulder.viscous_friction == 0.1
@@ -374,7 +376,7 @@ def test_a_lerobot_data_set_becomes_recordings(tmp_path: Path, monkeypatch: pyte
 
     fake(monkeypatch, pyarrow={}, pyarrow__parquet={"read_table": lambda path: Table(int(path[-9:-8]))})
     found = read_recordings(tmp_path / "set", robot=ARM)
-    assert [run.name for run in found.recordings] == ["0", "1"] and found.rate == 50.0 and found.effort == "action"
+    assert [run.name for run in found.recordings] == ["0", "1"] and found.rate == 100.0 and found.effort == "action"
     np.testing.assert_allclose(found.recordings[1].joint_pos[:, 0], 0.02 * np.arange(10), atol=1e-12)
     assert found.recordings[1].efforts["action"][0].tolist() == [0.5, 0.5]
     monkeypatch.setitem(__import__("sys").modules, "pyarrow.parquet", None)

@@ -71,11 +71,14 @@ def read_recordings(
     if robot is None:
         raise RecordingError(f"'{path.name}' does not say which robot it is of: give a URDF file or a specification")
     spec = robot if isinstance(robot, RobotSpec) else read_robot(robot, found)
+    # A URDF file knows no control step; a specification has the one of its task.
+    is_urdf = not isinstance(robot, RobotSpec) and Path(robot).suffix.lower() == ".urdf"
+    rate = None if is_urdf else 1.0 / spec.control_dt
     try:
         if len(tables) > 1 and kind == "csv":
-            runs = [recordings_of([table], found, spec, name, kind) for name, table in tables.items()]
+            runs = [recordings_of([table], found, spec, name, kind, rate) for name, table in tables.items()]
             return replace(runs[0], recordings=tuple(each for run in runs for each in run.recordings))
-        return recordings_of(list(tables.values()), found, spec, path.stem, kind)
+        return recordings_of(list(tables.values()), found, spec, path.stem, kind, rate)
     except RecordingError as error:
         raise RecordingError(f"'{path.name}': {error}") from None
 

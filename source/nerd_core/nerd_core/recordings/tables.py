@@ -135,7 +135,9 @@ class Table:
     """Stamps of the rows [s], where the log has its own; shape (T,)."""
 
 
-def recordings_of(tables: list[Table], columns: ColumnMap, spec: RobotSpec, name: str, schema: str) -> RecordingSet:
+def recordings_of(
+    tables: list[Table], columns: ColumnMap, spec: RobotSpec, name: str, schema: str, rate: float | None = None
+) -> RecordingSet:
     """The recordings of a log.
 
     Args:
@@ -144,6 +146,7 @@ def recordings_of(tables: list[Table], columns: ColumnMap, spec: RobotSpec, name
         spec: The robot.
         name: Name of the log, for runs and messages.
         schema: Name of its format.
+        rate: Control steps in a second [Hz]; by default that of the map, or else of the stamps.
     """
     _require_robot(columns, spec)
     base = _table_with(tables, (columns.root_pos or columns.joint_pos)[0])
@@ -173,7 +176,7 @@ def recordings_of(tables: list[Table], columns: ColumnMap, spec: RobotSpec, name
         )
     if not runs:
         raise RecordingError("no row is complete: nothing is left of it")
-    rate = columns.rate or float(1.0 / np.median(np.concatenate([np.diff(run.time) for run in runs])))
+    rate = rate or columns.rate or float(1.0 / np.median(np.concatenate([np.diff(run.time) for run in runs])))
     rate = min(max(rate, 1e-3), 1e5)
     target = RecordingSet(
         schema,
