@@ -4,9 +4,9 @@
 """How long the motion of a passive double pendulum can be predicted at all from measured first states.
 
 The model itself takes the place of the pendulum: it moves, its angles get the noise of the camera, first states are
-found from them as the judge finds them (the last 15 frames), and the model predicts. Nothing is wrong with such a model,
-so no model of the real pendulum can be expected to last longer from such first states. Beside it stands how long the
-model predicts the real one.
+found from them as the judge finds them (the last 15 frames), and the model predicts. Nothing is wrong with such a
+model, so no model of the real pendulum can be expected to last longer from such first states. Beside it stands how
+long the model predicts the real one.
 
     python benchmarks/passive_pendulum_limit.py --data DATA/ibm_double_pendulum_trainval.h5 --model ibm-pendulum
 
