@@ -27,6 +27,7 @@ from ..checkpoints.shipped import find_checkpoint
 from ..compat.refusals import plain_refusals
 from ..mdp.terminations import refused_by_guard
 from ..physics.contact_forces import feed_contact_sensors, fill_history, release_contact_sensors
+from ..physics.engine_commands import hold_commands, send_commands
 from ..physics.engine_parameters import EngineParameters
 from ..physics.ground import find_ground
 from ..physics.guard_recorder import GuardRecorder
@@ -222,6 +223,7 @@ class NerdDynamics(ManagerBasedRLEnv):
     def _apply_mode(self, mode: str, neural: torch.Tensor | None) -> None:
         """Lets the stock manager or the neural one step. Call only between two steps."""
         self._requested = None
+        (hold_commands if mode == "neural" and self._neural is not None else send_commands)(self.robot)
         if mode == "physx" or self._neural is None:
             if self._neural is not None:
                 self.sim.physics_manager = self._neural.stock

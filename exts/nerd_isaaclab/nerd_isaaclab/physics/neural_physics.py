@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from nerd_core.dynamics import NeuralDynamics
+from nerd_core.threads import small_operations
 
 from .engine_parameters import EngineParameters
 from .robot_state import RobotState
@@ -149,7 +150,8 @@ class NeuralPhysics:
     def step(self) -> None:
         """Advances the simulation: a control step if :meth:`handles_decimation`, otherwise a physics step."""
         if self._neural is None:
-            self._step_all()
+            with small_operations(len(self.held) * self._robot.spec.state.dim):
+                self._step_all()
         else:
             self._step_some(self._neural)
 
