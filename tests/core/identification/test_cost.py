@@ -51,6 +51,37 @@ def test_gradients_are_those_of_differences():
         assert leaf.grad.view(-1)[0].item() == pytest.approx((sides[0] - sides[1]) / 2e-6, rel=1e-3, abs=1e-9), name
 
 
+def test_differences_are_the_derivatives():
+    """The derivatives by differences give the gradient of the cost where all windows count alike."""
+    spec, windows = heavier(arm(), 1.2), motion(model(arm()), count=3, steps=6)
+    predictor = model(spec, TransmissionCfg(hidden=0, substeps=1))
+    cfg = CostCfg(robust=1e9, prior=1e6)
+    cost = RolloutCost(predictor, Parameterisation(spec, GROUPS), windows, cfg, learn_weights=True)
+    cost.backward()
+    gradients = torch.cat([each.grad.flatten() for each in cost.variables.leaves() if each.grad is not None])
+    errors = cost.residuals().flatten(1)
+    found = 2.0 * torch.einsum("nea,ne->a", cost.jacobian(), errors) / errors.numel()
+    torch.testing.assert_close(found, gradients, rtol=1e-4, atol=1e-9)
+
+
+def test_the_prior_is_what_its_slopes_say():
+    """Free numbers and weights away from their start cost what the slopes of the prior say."""
+    spec, windows = arm(), motion(model(arm()), count=2, steps=2)
+    predictor = model(spec, TransmissionCfg(hidden=0, substeps=1))
+    cfg = CostCfg(prior=2.0, weight_prior=0.1, observations=10.0)
+    cost = RolloutCost(predictor, Parameterisation(spec, ["masses"]), windows, cfg, learn_weights=True)
+    with torch.no_grad():
+        for leaf in cost.variables.leaves():
+            leaf += 0.3
+    penalty = cost._penalty(torch.arange(2))
+    assert penalty.item() == pytest.approx(
+        0.5 / 10.0 * (2 * 0.15**2 + 9.0 * sum(each.numel() for each in cost.variables.weights)), rel=1e-9
+    )
+    penalty.backward()
+    gradients = torch.cat([each.grad.flatten() for each in cost.variables.leaves() if each.grad is not None])
+    torch.testing.assert_close(cost.prior_slopes()[0], gradients)
+
+
 def test_pieces_make_no_difference():
     """Segments of steps and chunks of windows change neither cost nor gradient."""
     spec, windows = heavier(arm(), 1.2), motion(model(arm()), count=5, steps=9)

@@ -14,6 +14,7 @@ import torch
 from nerd_core.identification.cost import CostCfg, RolloutCost
 from nerd_core.identification.drivers import DescentCfg, HoppingCfg, descend, hop
 from nerd_core.identification.parameterisation import IdentificationError, Parameterisation
+from nerd_core.predictor.transmission_prior import TransmissionCfg
 from support.identified_arm import arm, heavier, model, motion
 
 
@@ -26,6 +27,26 @@ def test_lbfgs_finds_the_truth():
     values = parameterisation.values(cost.variables.free.detach())
     torch.testing.assert_close(values["masses"][1:], torch.tensor([0.5, 0.6]).double(), rtol=1e-3, atol=0.0)
     torch.testing.assert_close(values["frictions"], torch.tensor([0.05, 0.05]).double(), rtol=5e-3, atol=0.0)
+
+
+def test_least_squares_find_the_truth_and_learned_weights():
+    """Masses a third too large, and a gain and a load of the transmission, are found in a few iterations."""
+    true = model(arm(), TransmissionCfg(hidden=0, substeps=1))
+    with torch.no_grad():
+        true.prior.mechanics.transmission.gain.copy_(torch.tensor([-0.1, 0.05]))
+        true.prior.mechanics.transmission.load.copy_(torch.tensor([0.2, 0.0]))
+    start = heavier(arm(), 1.33)
+    predictor, parameterisation = (
+        model(start, TransmissionCfg(hidden=0, substeps=1)),
+        Parameterisation(start, ["masses"]),
+    )
+    cost = RolloutCost(predictor, parameterisation, motion(true), learn_weights=True)
+    descend(cost, DescentCfg("least_squares", (0.3, 1.0), iterations=10))
+    values = parameterisation.values(cost.variables.free.detach())["masses"][1:]
+    found = predictor.prior.mechanics.transmission
+    torch.testing.assert_close(values, torch.tensor([0.5, 0.6]).double(), rtol=0.01, atol=0.0)
+    torch.testing.assert_close(found.gain.detach(), torch.tensor([-0.1, 0.05]).double(), rtol=0.0, atol=0.01)
+    torch.testing.assert_close(found.load.detach(), torch.tensor([0.2, 0.0]).double(), rtol=0.0, atol=0.01)
 
 
 def test_adam_goes_downhill():

@@ -20,9 +20,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import override
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from ..contact.grounds import Ground
@@ -35,6 +36,13 @@ from .parameterisation import IdentificationError, Parameterisation
 
 LEAST_UNIT = 1.0e-3
 """Smallest unit of an error [rad, m, rad/s or m/s]: what does not move in the data must not weigh infinitely much."""
+
+
+DIFFERENCE = 1.0e-4
+"""Step of central differences, in free numbers and in learned weights."""
+
+DIFFERENCES_PER_CHUNK = 8
+"""Roll-outs without gradients that take as much memory as one with."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +111,9 @@ class CostCfg:
     prior: float = bounded(10.0, above=0.0)
     """Standard deviation of the free numbers before any data: parameters that no motion tells of stay near the
     specification. One is a change of about the size of the parameter itself."""
+    weight_prior: float | None = bounded(None, above=0.0)
+    """Standard deviation of what the model learns about where it starts, before any data; None for no prior. A tenth
+    keeps the losses of a transmission from explaining what only some runs show."""
     observations: float = bounded(1000.0, above=0.0)
     """Number of windows beside which the prior counts as one."""
     segment: int = bounded(25, at_least=1)
@@ -167,6 +178,7 @@ class RolloutCost:
             torch.zeros(parameterisation.dim, dtype=torch.float64, requires_grad=True),
             [each for each in predictor.parameters() if each.requires_grad],
         )
+        self._start = [each.detach().clone() for each in self.variables.weights]
         self._noise: Tensor | None = None
         if first_state_noise is not None:
             self._noise = self._per_change(*first_state_noise)
@@ -203,6 +215,51 @@ class RolloutCost:
         everything = torch.arange(len(self.windows))
         return torch.cat([self._errors(rows, steps) for rows in everything.split(self.cfg.chunk)])
 
+    @torch.no_grad()
+    def jacobian(self, steps: int | None = None, index: Tensor | None = None) -> Tensor:
+        """Derivatives of the errors of windows with respect to the free numbers and then to the learned weights, by
+        central differences in double precision, shape (n, errors, numbers).
+
+        Args:
+            steps: Steps of the windows that are looked at; all by default.
+            index: Numbers of the windows that are looked at; all by default.
+        """
+        rows = torch.arange(len(self.windows)) if index is None else index
+        free, columns = self.variables.free, []
+        eye = DIFFERENCE * torch.eye(len(free), dtype=free.dtype)
+        # Many robots at once: the differences of some free numbers, for all windows, are one roll-out.
+        for part in eye.split(max(1, self.cfg.chunk * DIFFERENCES_PER_CHUNK // (2 * len(rows)))):
+            sides = self._errors_of(torch.cat((free + part, free - part)), rows, steps)
+            columns += list((sides[: len(part)] - sides[len(part) :]) / (2.0 * DIFFERENCE))
+        weights = self.variables.weights
+        eye = DIFFERENCE * torch.eye(sum(each.numel() for each in weights), dtype=free.dtype)
+        for part in eye.split(max(1, self.cfg.chunk * DIFFERENCES_PER_CHUNK // (2 * len(rows)))) if weights else ():
+            sides = self._errors_with_weights(torch.cat((part, -part)), rows, steps)
+            columns += list((sides[: len(part)] - sides[len(part) :]) / (2.0 * DIFFERENCE))
+        return torch.stack(columns, dim=-1)
+
+    def _errors_of(self, free: Tensor, rows: Tensor, steps: int | None) -> Tensor:
+        """Errors of windows for several robots, shape (robots, n, errors)."""
+        count, robots = len(rows), [self.parameterisation(each) for each in free]
+        stacked = PhysicalParameters(
+            **{
+                name: torch.stack([getattr(each, name) for each in robots]).repeat_interleave(count, 0)
+                for name in robots[0].given
+            }
+        )
+        return self._errors(rows.repeat(len(free)), steps, parameters=stacked).flatten(1).unflatten(0, (-1, count))
+
+    def _errors_with_weights(self, moved: Tensor, rows: Tensor, steps: int | None) -> Tensor:
+        """Errors of windows for several changes of the learned weights, shape (changes, n, errors)."""
+        names = [name for name, each in self.predictor.named_parameters() if each.requires_grad]
+        parts = moved.split([each.numel() for each in self.variables.weights], dim=-1)
+        stacked = {
+            f"predictor.{name}": weight.detach() + part.unflatten(-1, weight.shape)
+            for name, weight, part in zip(names, self.variables.weights, parts, strict=True)
+        }
+        inside = _ErrorsOf(self, rows, steps)
+        return torch.func.vmap(lambda weights: torch.func.functional_call(inside, weights, ()))(stacked)
+
     def first_states(self, rows: Tensor) -> Tensor:
         """First states of windows, as measured or as they are looked for, shape (n, S).
 
@@ -216,10 +273,13 @@ class RolloutCost:
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
-    def _errors(self, rows: Tensor, steps: int | None, grad: bool = False) -> Tensor:
+    def _errors(
+        self, rows: Tensor, steps: int | None, grad: bool = False, parameters: PhysicalParameters | None = None
+    ) -> Tensor:
         """Weighted errors of the states behind the first, shape (n, steps, D)."""
         steps = min(steps or self.windows.steps, self.windows.steps)
-        parameters = self.parameterisation(self.variables.free) if self.parameterisation.dim else None
+        if parameters is None and self.parameterisation.dim:
+            parameters = self.parameterisation(self.variables.free)
         control = self.windows.control[rows, :steps]
         states = torch.stack(list(self._motion(self.first_states(rows), control, parameters, grad)), dim=1)
         errors = self._codec.encode(states, self.windows.state[rows, 1 : steps + 1])
@@ -248,6 +308,26 @@ class RolloutCost:
             yield from found
             state = found[-1]
 
+    def prior_slopes(self) -> tuple[Tensor, Tensor]:
+        """First and second derivatives of what the prior costs, with respect to the free numbers and then to the
+        weights, each of shape (numbers,).
+        """
+        free, cfg = self.variables.free, self.cfg
+        of_weights = 0.0 if cfg.weight_prior is None else 1.0 / cfg.weight_prior**2
+        pairs = [(free, torch.zeros_like(free)), *zip(self.variables.weights, self._start, strict=True)]
+        away = torch.cat([(value - start).detach().flatten() for value, start in pairs])
+        second = torch.full_like(away, of_weights / cfg.observations)
+        second[: len(free)] = 1.0 / cfg.prior**2 / cfg.observations
+        return second * away, second
+
+    def influence(self, errors: Tensor) -> Tensor:
+        """How much each window counts in a least-squares step: the slope of its cost by its mean square error, (n,).
+
+        Args:
+            errors: What :meth:`residuals` gave, shape (n, steps, D).
+        """
+        return 1.0 / (1.0 + errors.square().mean((1, 2)) / self.cfg.robust)
+
     def _robust(self, errors: Tensor) -> Tensor:
         """What each window costs, shape (n,)."""
         return self.cfg.robust * torch.log1p(errors.square().mean((1, 2)) / self.cfg.robust)
@@ -255,6 +335,9 @@ class RolloutCost:
     def _penalty(self, chosen: Tensor) -> Tensor:
         """What free numbers and changes of first states cost."""
         cost = 0.5 * (self.variables.free / self.cfg.prior).square().sum() / self.cfg.observations
+        if self.cfg.weight_prior is not None:
+            for weight, start in zip(self.variables.weights, self._start, strict=True):
+                cost = cost + 0.5 * ((weight - start) / self.cfg.weight_prior).square().sum() / self.cfg.observations
         if self.variables.first is not None:
             cost = cost + 0.5 * self.variables.first[chosen].square().mean() / self.windows.steps
         return cost
@@ -274,6 +357,20 @@ class RolloutCost:
             if name.endswith("vel"):
                 numbers[where] = of_velocities
         return numbers
+
+
+class _ErrorsOf(nn.Module):
+    """Errors of windows as a function of the predictor's weights."""
+
+    def __init__(self, cost: RolloutCost, rows: Tensor, steps: int | None):
+        super().__init__()
+        self.predictor = cost.predictor
+        self._of = cost, rows, steps
+
+    @override
+    def forward(self) -> Tensor:
+        cost, rows, steps = self._of
+        return cost._errors(rows, steps).flatten(1)
 
 
 def joint_windows(

@@ -29,6 +29,15 @@ from ..files.bounds import bounded, check_bounds
 from .cost import RolloutCost
 from .parameterisation import IdentificationError
 
+FIRST_DAMPING, LARGEST_DAMPING = 1.0e-3, 1.0e6
+"""Damping with which least squares begin, and from which they give up."""
+
+LONGEST_STEP = 0.7
+"""Longest step of least squares in each number: a factor of two."""
+
+SMALLEST_GAIN = 1.0e-5
+"""Share of the cost below which least squares have come to their end."""
+
 HOP_RANGE = (0.3, 2.0)
 """Smallest and largest size of a hop beside the usual one."""
 
@@ -37,8 +46,9 @@ HOP_RANGE = (0.3, 2.0)
 class DescentCfg:
     """How to go downhill."""
 
-    driver: Literal["lbfgs", "adam"] = "lbfgs"
-    """L-BFGS on all windows (few parameters), or Adam on some of them at a time (learned weights)."""
+    driver: Literal["lbfgs", "adam", "least_squares"] = "lbfgs"
+    """L-BFGS on all windows, Adam on some of them at a time (many learned weights), or least squares by Levenberg and
+    Marquardt on all windows, whose derivatives are differences (few parameters, noisy motion; not of first states)."""
     growth: tuple[float, ...] = bounded((0.1, 0.3, 1.0), above=0.0, at_most=1.0)
     """Shares of the windows' length that are looked at, one stage after the other."""
     iterations: int = bounded(20, at_least=1)
@@ -76,7 +86,7 @@ def descend(
         )
     for stage in range(first_stage, len(cfg.growth)):
         steps = _steps(cost, cfg.growth[stage])
-        run = _lbfgs if cfg.driver == "lbfgs" else _adam
+        run = {"lbfgs": _lbfgs, "adam": _adam, "least_squares": _least_squares}[cfg.driver]
         run(cost, cfg, steps, stage)
         if report is not None:
             report(f"windows of {steps} steps: cost {cost.value(steps):.5g}")
@@ -129,6 +139,46 @@ def _adam(cost: RolloutCost, cfg: DescentCfg, steps: int, stage: int) -> None:
             continue
         torch.nn.utils.clip_grad_norm_(leaves, 1.0)
         optimiser.step()
+
+
+@torch.no_grad()
+def _least_squares(cost: RolloutCost, cfg: DescentCfg, steps: int, stage: int) -> None:
+    """Levenberg (1944) and Marquardt (1963), each window weighted by how much it counts at the present errors."""
+    leaves = [each for each in (cost.variables.free, *cost.variables.weights) if each.numel()]
+    if not leaves:
+        return
+    if cost.variables.first is not None:
+        raise IdentificationError("got first_state_noise with least_squares, expected lbfgs to look for first states")
+    damping, value = FIRST_DAMPING, cost.value(steps)
+    for _ in range(cfg.iterations):
+        errors, jacobian = cost.residuals(steps), cost.jacobian(steps)
+        weight = cost.influence(errors) / errors[0].numel() / len(errors)
+        hessian = torch.einsum("nea,n,neb->ab", jacobian, weight, jacobian)
+        slope = torch.einsum("nea,n,ne->a", jacobian, weight, errors.flatten(1))
+        first, second = cost.prior_slopes()
+        # The cost is a sum of squares without a half: half of its derivatives stand here.
+        hessian, slope = hessian + 0.5 * torch.diag(second), slope + 0.5 * first
+        now = torch.cat([each.flatten() for each in leaves])
+        while damping < LARGEST_DAMPING:
+            diagonal = hessian.diagonal() + 1e-3 * hessian.diagonal().mean() + 1e-300
+            step = torch.linalg.solve(hessian + damping * torch.diag(diagonal), slope)
+            _set(leaves, _split_like(now - step.clamp(-LONGEST_STEP, LONGEST_STEP), leaves))
+            tried = cost.value(steps)
+            if tried < value:
+                break
+            damping *= 10.0
+        else:
+            _set(leaves, _split_like(now, leaves))
+            return
+        gain, value, damping = value - tried, tried, damping * 0.2
+        if gain < SMALLEST_GAIN * value:
+            return
+
+
+def _split_like(numbers: Tensor, leaves: list[Tensor]) -> list[Tensor]:
+    """One vector as tensors of the shapes of others."""
+    parts = numbers.split([each.numel() for each in leaves])
+    return [part.view_as(each) for part, each in zip(parts, leaves, strict=True)]
 
 
 @torch.no_grad()

@@ -23,9 +23,6 @@ from torch import Tensor
 
 from .cost import RolloutCost
 
-DIFFERENCE = 1.0e-4
-"""Step of the central differences, in free numbers."""
-
 NO_EFFECT = 1.0e-6
 """Singular values below this share of the largest count as zero: not one digit of single precision is left of them."""
 
@@ -95,11 +92,11 @@ def identifiability(cost: RolloutCost, steps: int | None = None) -> Identifiabil
         steps: Steps of the windows that are looked at; all by default.
     """
     names = cost.parameterisation.names
-    base, jacobian = cost.residuals(steps).flatten(1), _jacobian(cost, steps)
+    errors = cost.residuals(steps)
     # Windows that run away count as little here as they do in the cost.
-    size = base.square().mean(1, keepdim=True)
-    weight = (1.0 / (1.0 + size / cost.cfg.robust)).sqrt()
-    base, jacobian = weight * base, weight.unsqueeze(-1) * jacobian
+    weight = cost.influence(errors).sqrt().unsqueeze(-1)
+    base = weight * errors.flatten(1)
+    jacobian = weight.unsqueeze(-1) * cost.jacobian(steps)[..., : len(names)]
     flat = jacobian.flatten(0, 1)
     _, values, directions = torch.linalg.svd(torch.linalg.qr(flat, mode="r").R)
     kept = values > NO_EFFECT * values[0].clamp(min=1e-300)
@@ -117,20 +114,6 @@ def identifiability(cost: RolloutCost, steps: int | None = None) -> Identifiabil
         elif deviation > ILL_DETERMINED:
             ill.append(combination)
     return Identifiability(names, values, covariance, tuple(untold), tuple(ill))
-
-
-@torch.no_grad()
-def _jacobian(cost: RolloutCost, steps: int | None) -> Tensor:
-    """Derivatives of the errors of each window with respect to the free numbers, shape (N, errors, dim)."""
-    free, columns = cost.variables.free, []
-    for number in range(len(free)):
-        sides = []
-        for step in (DIFFERENCE, -DIFFERENCE):
-            free[number] += step
-            sides.append(cost.residuals(steps).flatten(1))
-            free[number] -= step
-        columns.append((sides[0] - sides[1]) / (2.0 * DIFFERENCE))
-    return torch.stack(columns, dim=-1)
 
 
 def _words(names: tuple[str, ...], weights: Tensor) -> str:
