@@ -428,6 +428,8 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
             by_sum = dt / float(substeps) * pull_unwhitened(adjoint, work, record.moved, by_moved, zeros)
             near = CONTACT_COUNT_UNIT * float(record.near) - TRAIT_CENTRE
             for later in range(substeps):
+                substep = substeps - 1 - later
+                work.rows = trace.rows[env, physics_step, substep]
                 by_impulses = pull_substep(
                     robot,
                     weights,
@@ -435,7 +437,7 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
                     work,
                     adjoint,
                     chunk,
-                    substeps - 1 - later,
+                    substep,
                     record.contacts,
                     near,
                     by_impulses + by_sum,
