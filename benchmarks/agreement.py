@@ -139,12 +139,7 @@ def measure(name: str, options: Options) -> dict[str, dict[str, float]]:
     count, drives = options.trajectories, ROBOTS[name]
     env, scene = make_scene(name, 2 * count)
     spec, ground, generator = scene.spec, PlaneGround.flat(), torch.Generator().manual_seed(options.seed)
-    iterations = next(
-        props.solver_position_iteration_count
-        for props in env.cfg.scene.robot.spawn.articulation_props
-        if hasattr(props, "solver_position_iteration_count")
-    )
-    cfg = PredictorCfg(network=None, prior=MechanicsPriorCfg(substeps=iterations, hidden=0))
+    cfg = PredictorCfg(network=None, prior=MechanicsPriorCfg(hidden=0))
     predictor = Predictor(spec, cfg).eval()
     default = env.robot.data.default_joint_pos.torch[:1].cpu()
     rest = default[:, spec.control_slice("position")[1]]

@@ -32,6 +32,7 @@ TASKS = {
     "pendulum": "NeRD-Double-Pendulum",
     "cartpole": "NeRD-Cartpole",
     "ant": "NeRD-Ant-Run",
+    "g1": "NeRD-Velocity-G1",
 }
 """Robots and their tasks."""
 

@@ -30,7 +30,7 @@ from nerd_isaaclab.assets import grounds
 from nerd_isaaclab.assets.build import build
 from nerd_isaaclab.assets.catalogue import find
 from nerd_isaaclab.assets.readback import Found, measure
-from nerd_isaaclab.robots import ant, anymal_c, cartpole, cube, double_pendulum, franka, go2
+from nerd_isaaclab.robots import ant, anymal_c, cartpole, cube, double_pendulum, franka, g1, go2
 
 GRAVITY = 9.81
 # Small, because what is tested is the asset: the engine integrates to first order and gains energy in proportion to it.
@@ -42,6 +42,7 @@ ACTORS = {
     "falling_ant": (ant.articulation(), 30.0),
     "falling_anymal": (anymal_c.articulation(), 30.0),
     "falling_go2": (go2.articulation(), 30.0),
+    "falling_g1": (g1.articulation(), 30.0),
     "falling_cube": (cube.articulation(), 30.0),
     "resting_ant": (ant.articulation(), 0.6),
     "resting_anymal": (anymal_c.articulation(), 0.7),
@@ -240,7 +241,7 @@ def test_engine_accepts_every_asset_without_a_warning(run: Run):
     assert not bad, "\n".join(bad)
 
 
-@pytest.mark.parametrize("name", ["falling_ant", "falling_anymal", "falling_go2", "falling_cube"])
+@pytest.mark.parametrize("name", ["falling_ant", "falling_anymal", "falling_go2", "falling_g1", "falling_cube"])
 def test_free_fall(run: Run, name: str):
     """A dropped robot falls with 9.81 m/s^2 and moves sideways not at all."""
     path = np.array(run.root[name])[:FALL_STEPS]
@@ -334,7 +335,14 @@ def test_right_finger_follows_the_left(run: Run):
 
 
 @pytest.mark.parametrize(
-    "name,asset", [("falling_ant", "ant"), ("falling_anymal", "anymal_c"), ("falling_go2", "go2"), ("franka", "franka")]
+    "name,asset",
+    [
+        ("falling_ant", "ant"),
+        ("falling_anymal", "anymal_c"),
+        ("falling_go2", "go2"),
+        ("falling_g1", "g1"),
+        ("franka", "franka"),
+    ],
 )
 def test_engine_reads_what_the_file_says(run: Run, name: str, asset: str):
     """Masses, inertias and joint limits in the engine are those of the file."""

@@ -16,7 +16,7 @@ import pytest
 from nerd_isaaclab.assets.build import build
 from nerd_isaaclab.assets.catalogue import find
 from nerd_isaaclab.assets.readback import Found, FoundJoint, measure
-from nerd_isaaclab.robots import anymal_c, cube, double_pendulum, franka, go2
+from nerd_isaaclab.robots import anymal_c, cube, double_pendulum, franka, g1, go2
 from nerd_isaaclab.usd import urdf
 
 pytestmark = pytest.mark.unit
@@ -148,7 +148,8 @@ def test_cartpole_equals_isaac_labs(folder: Path):
 
 
 @pytest.mark.parametrize(
-    "name,module,floating", [("franka", franka, False), ("anymal_c", anymal_c, True), ("go2", go2, True)]
+    "name,module,floating",
+    [("franka", franka, False), ("anymal_c", anymal_c, True), ("go2", go2, True), ("g1", g1, True)],
 )
 def test_urdf_robots_equal_their_urdf(folder: Path, name: str, module, floating: bool):
     """Names and limits are the URDF's; so is the mass matrix at random positions: masses, inertias, axes, places."""

@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from nerd_core.mechanics.config import MechanicsCfg
+from nerd_core.mechanics.constants import Constant
 from nerd_core.mechanics.step import Mechanics
 from nerd_core.robot.frames import ChangeCodec
 from nerd_core.robot.spec import Control, ControlKind
@@ -134,5 +135,75 @@ def test_the_velocity_of_a_base_off_its_centre_of_mass_is_read_as_it_was_written
         state[:, at.root_lin_vel] = torch.tensor([0.5, 0.0, 0.1])
         scene.write(state)
         assert torch.allclose(scene.read(), state, atol=1.0e-6)
+    finally:
+        env.close()
+
+
+def test_a_robot_is_described_with_its_solver_and_materials():
+    """Isaac Lab's Franka has 8 position iterations and no velocity iterations; a shape with a material of its own has
+    the friction that the engine holds for this shape, the others that of theirs; the ground is as the stage says.
+    """
+
+    def bind(cfg: Any) -> None:
+        spawn = cfg.scene.robot.spawn.func
+
+        def with_rough_hand(prim_path: str, *args: Any, **more: Any) -> Any:
+            from pxr import UsdPhysics, UsdShade
+
+            prim = spawn(prim_path, *args, **more)
+            stage = prim.GetStage()
+            material = UsdShade.Material.Define(stage, "/World/rough")
+            api = UsdPhysics.MaterialAPI.Apply(material.GetPrim())
+            api.CreateStaticFrictionAttr(1.25)
+            api.CreateDynamicFrictionAttr(0.75)
+            hand = prim.GetChild("panda_hand").GetChild("collisions").GetChild("capsule_0")
+            UsdShade.MaterialBindingAPI.Apply(hand).Bind(material, materialPurpose="physics")
+            return prim
+
+        cfg.scene.robot.spawn.func = with_rough_hand
+
+    env = make_env("NeRD-Isaac-Reach-Franka", 2, change=bind)
+    try:
+        spec = env.robot_spec
+        assert (spec.position_iterations, spec.velocity_iterations, spec.other_forces) == (8, 0, ())
+        assert spec.ground is not None and spec.ground.dynamic_friction == 0.5
+        for slot in spec.slots:
+            assert slot.material is not None
+            found = slot.material.static_friction, slot.material.dynamic_friction
+            assert found == ((1.25, 0.75) if slot.body == "panda_hand" else (0.5, 0.5)), slot
+        assert Mechanics(spec, ChangeCodec(spec), MechanicsCfg()).solver.substeps == 8
+    finally:
+        env.close()
+
+
+def test_stops_take_back_the_share_of_the_engine():
+    """With eight iterations a joint of the Franka that is beyond its stop is led back by two over their root in each:
+    the shares of four iterations are off by more.
+    """
+    from nerd_isaaclab.collect.lean_scene import LeanScene
+    from nerd_isaaclab.physics.robot_state import RobotState
+
+    env = make_env("NeRD-Isaac-Reach-Franka", COUNT)
+    try:
+        env.reset(seed=0)
+        scene, generator = LeanScene(env), torch.Generator().manual_seed(0)
+        scene.spec = spec = replace(env.robot_spec, decimation=1)
+        scene._state = RobotState(env.robot, spec, env.scene.env_origins)
+        lower, upper = (torch.tensor([getattr(joint, end) for joint in spec.joints]) for end in ("lower", "upper"))
+        pos = 0.5 * (lower + upper) + 0.8 * (upper - lower) * (torch.rand(COUNT, 9, generator=generator) - 0.5)
+        vel = 0.5 * torch.randn(COUNT, 9, generator=generator)
+        pos[:, 7:], vel[:, 7:], rows, joint = 0.02, 0.0, torch.arange(COUNT), torch.arange(COUNT) % 7
+        pos[rows, joint] = upper[joint] + 0.002 + 0.03 * torch.rand(COUNT, generator=generator)
+        first, control = torch.cat((pos, vel), 1), pos[:, : spec.control_dim].contiguous()
+        scene.write(first)
+        truth, codec, miss = scene.step(control).clone(), ChangeCodec(spec), {}
+        for share in (8.0**-0.5 * 2.0, 0.9):
+            mechanics = Mechanics(spec, codec, MechanicsCfg(hidden=0), has_contacts=False).double()
+            assert mechanics.solver.constants.exp()[Constant.STOP_BAUMGARTE].item() == pytest.approx(8.0**-0.5 * 2.0)
+            with torch.no_grad():
+                mechanics.solver.constants[Constant.STOP_BAUMGARTE] = math.log(share)
+            said = codec.apply(first.double(), mechanics(first.double(), control.double()))
+            miss[share] = float((said - truth)[:, spec.state.joint_vel].abs().median())
+        assert miss[8.0**-0.5 * 2.0] < 0.7 * miss[0.9]
     finally:
         env.close()

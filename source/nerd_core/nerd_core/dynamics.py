@@ -23,6 +23,7 @@ from .network.architectures.base import Cache, Past
 from .predictor.prediction import Prediction
 from .predictor.predictor import Predictor
 from .robot.guard import StateGuard
+from .robot.physical_parameters import PhysicalParameters
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,13 @@ class NeuralDynamics:
             self.held.index_fill_(0, env_ids, False)
 
     @torch.no_grad()
-    def step(self, state: Tensor, control: Tensor, contacts: Contacts | None = None) -> Tensor:
+    def step(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None = None,
+        parameters: PhysicalParameters | None = None,
+    ) -> Tensor:
         """Advances every environment by one control step.
 
         Args:
@@ -131,6 +138,8 @@ class NeuralDynamics:
             control: Controls held over the step, shape (N, C).
             contacts: Contacts of ``state``, for instance from a simulator's geometry, leading dimension (N,). Computed
                 from the ground by default.
+            parameters: What of the robots differs from the specification, leading dimension (N,) or none. Only for a
+                predictor that takes them.
 
         Returns:
             States one control step later, shape (N, S): always finite and inside the guard.
@@ -142,9 +151,10 @@ class NeuralDynamics:
                 f"{expected[0]} and {expected[1]} (resize() changes the number of environments)"
             )
         if self._compiled is None:
-            next_state, self.prediction = self._advance(state, control, contacts)
+            next_state, self.prediction = self._advance(state, control, contacts, parameters)
         else:
-            next_state, self.prediction = self._compiled.call(self.num_envs, state, control, contacts)
+            shape = self.num_envs, () if parameters is None else parameters.given
+            next_state, self.prediction = self._compiled.call(shape, state, control, contacts, parameters)
         return next_state
 
     def report(self) -> GuardReport:
@@ -215,13 +225,15 @@ class NeuralDynamics:
         own = {"held": self.held, "held_count": self.held_count, "last_good": self.last_good}
         return own | {f"cache.{name}": tensor for name, tensor in self._cache.items()}
 
-    def _advance(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> tuple[Tensor, Prediction]:
+    def _advance(
+        self, state: Tensor, control: Tensor, contacts: Contacts | None, parameters: PhysicalParameters | None = None
+    ) -> tuple[Tensor, Prediction]:
         """The step itself. No number leaves the device and no branch depends on one."""
         sane = self.guard(state)
         state = torch.where(sane[:, None], state, self.last_good)
         if contacts is None:
             contacts = self.predictor.contacts(state, self.ground)
-        prediction = self.predictor.step(state, control, contacts, self._cache)
+        prediction = self.predictor.step(state, control, contacts, self._cache, parameters)
         said = prediction
         if self.noise:
             said = Prediction(prediction.change + self.noise * torch.randn_like(prediction.change))
@@ -242,6 +254,7 @@ def rollout(
     controls: Tensor,
     ground: Ground | None = None,
     history: Past | None = None,
+    parameters: PhysicalParameters | None = None,
 ) -> Tensor:
     """Predicts a trajectory from its first state and the controls.
 
@@ -255,12 +268,16 @@ def rollout(
         ground: What the robot stands on. None only if the predictor sees no contacts.
         history: What came before the first state, from :meth:`Predictor.prefill` or :meth:`Predictor.extend`; by
             default nothing.
+        parameters: What of the robots differs from the specification, the same over the motion, leading dimension (B,)
+            or none. Only for a predictor that takes them. Gradients flow to them, too.
 
     Returns:
         States, the first included, shape (B, H + 1, S).
     """
     held = controls.unbind(-2)
-    states = rollout_states(predictor, state, lambda step, _: held[step], len(held), ground, history=history)
+    states = rollout_states(
+        predictor, state, lambda step, _: held[step], len(held), ground, history=history, parameters=parameters
+    )
     return torch.stack([state, *states], -2)
 
 
@@ -274,6 +291,7 @@ def rollout_states(
     env_ids: Tensor | None = None,
     history: Past | None = None,
     cache: Cache | None = None,
+    parameters: PhysicalParameters | None = None,
 ) -> Iterator[Tensor]:
     """Gives the states of a roll-out one by one, without the first. Contacts are those of the predicted states.
 
@@ -287,13 +305,14 @@ def rollout_states(
         history: What came before the first states, see :func:`rollout`.
         cache: A history that is changed in place, from :meth:`Predictor.init_cache`: faster for a network with memory,
             without gradients, and instead of ``history``.
+        parameters: What of the robots differs from the specification, see :func:`rollout`.
     """
     for step in range(steps):
         contacts, held = predictor.contacts(state, ground, env_ids), control(step, state)
         if cache is None:
-            prediction, history = predictor.extend(state, held, contacts, history)
+            prediction, history = predictor.extend(state, held, contacts, history, parameters)
         else:
-            prediction = predictor.step(state, held, contacts, cache)
+            prediction = predictor.step(state, held, contacts, cache, parameters)
         state = predictor.next_state(state, prediction)
         yield state
 

@@ -322,3 +322,18 @@ def test_gradients_are_those_of_central_differences(regime: str, seed: int):
             differences[0, i] = (value(x + shift) - value(x - shift)) / (2.0 * eps)
     assert torch.allclose(gradient, differences, rtol=1e-5, atol=1e-6)
     assert gradient.isfinite().all()
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_linear_velocity": 0.4}, {"max_angular_velocity": 0.5}])
+def test_gradients_of_bodies_at_rest_are_finite(limits: dict[str, float]):
+    """A damped robot on a base that never moves has finite gradients, whichever speeds of its bodies are limited: the
+    first update of a Franka's mechanics made all weights NaN.
+    """
+    plain = with_inertias(random_tree(3, floating=False))
+    bodies = tuple(replace(body, linear_damping=0.05, **limits) for body in plain.bodies)
+    spec = replace(plain, bodies=bodies)
+    state, control = torch.zeros(2, spec.state.dim), torch.zeros(2, spec.control_dim)
+    mechanics = Mechanics(spec, ChangeCodec(spec), UNTRAINED, has_contacts=False)
+    x = torch.cat((state, control), -1).requires_grad_()
+    mechanics(x[:, : spec.state.dim], x[:, spec.state.dim :]).sum().backward()
+    assert x.grad is not None and x.grad.isfinite().all()

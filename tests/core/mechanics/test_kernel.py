@@ -26,6 +26,7 @@ from nerd_core.mechanics.config import MechanicsCfg
 from nerd_core.mechanics.kernel import verification
 from nerd_core.mechanics.step import Mechanics
 from nerd_core.robot.frames import ChangeCodec
+from nerd_core.robot.materials import Material
 from nerd_core.robot.spec import RobotSpec
 from support.robots import ant, cartpole, random_state, random_tree, with_inertias
 
@@ -48,10 +49,24 @@ def displaced(spec: RobotSpec) -> RobotSpec:
     return replace(spec, bodies=(root, *spec.bodies[1:]))
 
 
+def sticking(spec: RobotSpec) -> RobotSpec:
+    """The robot on a ground that holds better what is at rest."""
+    slots = tuple(replace(slot, material=Material(1.2, 0.4)) for slot in spec.slots)
+    return replace(spec, slots=slots, ground=Material(1.2, 0.4))
+
+
 ROBOTS = [
     pytest.param(spec, id=f"{spec.name}{number}")
     for number, spec in enumerate(
-        (with_inertias(ant()), with_inertias(cartpole()), tree(1), tree(2), tree(3, False), displaced(tree(4)))
+        (
+            with_inertias(ant()),
+            with_inertias(cartpole()),
+            tree(1),
+            tree(2),
+            tree(3, False),
+            displaced(tree(4)),
+            sticking(with_inertias(ant())),
+        )
     )
 ]
 

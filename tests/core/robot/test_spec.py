@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nerd_core.robot.comparison import SpecMismatch, diff_specs, require_same_spec
+from nerd_core.robot.materials import Material
 from nerd_core.robot.spec import (
     Actuator,
     Body,
@@ -379,3 +380,37 @@ def test_what_moves_a_robot_changes_no_meaning():
     assert RobotSpec.from_json(changed.to_json()) == changed
     with pytest.raises(SpecError, match="'hinge' follows the unknown joint 'nobody'"):
         dataclasses.replace(spec, joints=(spec.joints[0], dataclasses.replace(joint, mimic=Mimic("nobody"))))
+
+
+def test_what_the_solver_is_set_to_changes_no_meaning():
+    """Iterations of the solver, materials of slots and ground, and forces without a place here are kept in the JSON
+    form and left out of the content hash; numbers that no solver and no material has are refused.
+    """
+    spec = ant()
+    slots = (dataclasses.replace(spec.slots[0], material=Material(0.8, 0.6)), *spec.slots[1:])
+    changed = dataclasses.replace(
+        spec,
+        slots=slots,
+        ground=Material(1.0, 1.0, 0.1, "multiply", "max"),
+        position_iterations=8,
+        velocity_iterations=1,
+        other_forces=("wind",),
+    )
+    assert changed.content_hash == spec.content_hash
+    assert RobotSpec.from_json(changed.to_json()) == changed
+    plain = json.loads(spec.to_json())
+    for name in ("ground", "position_iterations", "velocity_iterations", "other_forces"):
+        del plain[name]
+    for slot in plain["slots"]:
+        del slot["material"]
+    assert RobotSpec.from_json(json.dumps(plain)) == spec
+    wrong = (
+        ({"position_iterations": 0}, "got 0 position_iterations, expected 1 to 255"),
+        ({"velocity_iterations": 256}, "got 256 velocity_iterations, expected 0 to 255"),
+        ({"ground": Material(-0.1, 0.5)}, "friction .* of the ground"),
+        ({"ground": Material(restitution=1.5)}, "restitution of 1.5 of the ground"),
+        ({"slots": (dataclasses.replace(spec.slots[0], material=Material(math.nan)),)}, "of a slot on"),
+    )
+    for change, message in wrong:
+        with pytest.raises(SpecError, match=message):
+            dataclasses.replace(spec, **change)

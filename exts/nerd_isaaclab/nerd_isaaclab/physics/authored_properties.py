@@ -8,6 +8,7 @@ Isaac Lab does not hold them. What nobody has authored is as PhysX has it.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from nerd_core.robot.parts import DriveKind, Mimic
@@ -20,6 +21,9 @@ LINEAR_DAMPING, ANGULAR_DAMPING = 0.0, 0.05
 
 MAX_LINEAR_VELOCITY, MAX_ANGULAR_VELOCITY = math.inf, 100.0
 """PhysX's largest speeds of a body [m/s, rad/s]."""
+
+POSITION_ITERATIONS, VELOCITY_ITERATIONS = 32, 1
+"""Iterations of the solver for an articulation in PhysX's USD schema."""
 
 NO_LIMIT = 1.0e9
 """A speed that is larger is no limit [m/s, degrees/s]."""
@@ -74,6 +78,38 @@ def mimic_of(prim: Usd.Prim) -> Mimic | None:
     return None
 
 
+def solver_iterations(stage: Usd.Stage, root_path: str) -> tuple[int, int]:
+    """Position and velocity iterations with which the solver goes over a robot in a physics step.
+
+    Args:
+        stage: The stage.
+        root_path: Path of the prim under which the robot stands.
+    """
+    from pxr import Usd, UsdPhysics
+
+    root = stage.GetPrimAtPath(root_path)
+    holders = [prim for prim in Usd.PrimRange(root) if prim.HasAPI(UsdPhysics.ArticulationRootAPI)] or [root]
+    position, velocity = (
+        _authored(holders[0], f"physxArticulation:solver{kind}IterationCount", otherwise)
+        for kind, otherwise in (("Position", POSITION_ITERATIONS), ("Velocity", VELOCITY_ITERATIONS))
+    )
+    return int(position), int(velocity)
+
+
+def other_forces(joints: Iterable[Usd.Prim]) -> tuple[str, ...]:
+    """What acts in joints and has no place in a specification, in words.
+
+    Args:
+        joints: Joints of the robot.
+    """
+    found = []
+    for prim in joints:
+        for schema in prim.GetAppliedSchemas() or ():
+            if schema.startswith("PhysxDrivePerformanceEnvelopeAPI:"):
+                found.append(f"the performance envelope of the drive of '{prim.GetName()}'")
+    return tuple(found)
+
+
 def _authored(prim: Usd.Prim, name: str, otherwise: Any) -> Any:
     """The value of an attribute, or what holds where nobody has authored it."""
     attribute = prim.GetAttribute(name)
@@ -91,4 +127,4 @@ def _short(value: float) -> float:
     return float(f"{float(value):.6g}") + 0.0
 
 
-__all__ = ["body_damping", "drive_kind", "mimic_of"]
+__all__ = ["body_damping", "drive_kind", "mimic_of", "other_forces", "solver_iterations"]

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nerd_core.robot.materials import Material
 from nerd_core.robot.slots import box_slots, capsule_slots, mesh_slots, sphere_slots
 from nerd_core.robot.spec import AXES, ContactSlot, Quaternion, Vector
 
@@ -20,7 +22,9 @@ MESH_POINTS = 8
 """Slots of a mesh: as many as of a box."""
 
 
-def slots_of_body(name: str, prim: Usd.Prim, others: list[Usd.Prim]) -> list[ContactSlot]:
+def slots_of_body(
+    name: str, prim: Usd.Prim, others: list[Usd.Prim], materials: Iterator[Material] | None = None
+) -> list[ContactSlot]:
     """Slots of all collision shapes that belong to a body.
 
     A cylinder counts as a capsule of the same length, as in the published method; cones and meshes get points of
@@ -30,11 +34,18 @@ def slots_of_body(name: str, prim: Usd.Prim, others: list[Usd.Prim]) -> list[Con
         name: Name of the body.
         prim: Prim of the body.
         others: Prims of the robot's other bodies: what lies below one of them belongs to that body.
+        materials: Gives the material of each shape; None to leave it open.
     """
     slots: list[ContactSlot] = []
     for shape, matrix in _collision_shapes(prim, {other.GetPath() for other in others}):
-        slots += _slots_of_shape(name, shape, matrix)
+        material = None if materials is None else next(materials)
+        slots += [dataclasses.replace(slot, material=material) for slot in _slots_of_shape(name, shape, matrix)]
     return slots
+
+
+def shapes_of_body(prim: Usd.Prim, others: list[Usd.Prim]) -> list[Usd.Prim]:
+    """Enabled collision shapes of a body, in the order of the engine; arguments as of :func:`slots_of_body`."""
+    return [shape for shape, _ in _collision_shapes(prim, {other.GetPath() for other in others})]
 
 
 def _collision_shapes(body: Usd.Prim, others: set) -> Iterator[tuple[Usd.Prim, np.ndarray]]:

@@ -23,8 +23,9 @@ from nerd_core.robot.parts import DriveKind
 from nerd_core.robot.spec import Body, ContactSlot, Control, ControlKind, Inertia, Joint, Mimic, RobotSpec, SpecError
 
 from .actuators import nominal_values, read_actuators
-from .authored_properties import body_damping, drive_kind, mimic_of
-from .collision_slots import slots_of_body
+from .authored_properties import body_damping, drive_kind, mimic_of, other_forces, solver_iterations
+from .collision_slots import shapes_of_body, slots_of_body
+from .surface_materials import ground_material, shape_materials
 
 if TYPE_CHECKING:
     from isaaclab.assets import Articulation
@@ -82,6 +83,7 @@ class _JointPrim:
     is_flipped: bool
     drive: DriveKind
     mimic: Mimic | None
+    prim: Usd.Prim
 
 
 def describe_robot(env: ManagerBasedEnv, robot: Articulation, name: str, controls: tuple[Control, ...]) -> RobotSpec:
@@ -100,9 +102,12 @@ def describe_robot(env: ManagerBasedEnv, robot: Articulation, name: str, control
     prims = _bodies_by_name(stage, root_path, robot.body_names)
     joint_prims = _joint_prims(stage, root_path, {prim.GetPath(): body for body, prim in prims.items()})
     bodies, axes = _kinematic_tree(name, robot, joint_prims)
-    slots: list[ContactSlot] = []
+    others = {body: [prim for other, prim in prims.items() if other != body] for body in robot.body_names}
+    shapes = [shape for body in robot.body_names for shape in shapes_of_body(prims[body], others[body])]
+    materials, slots = iter(shape_materials(robot, shapes)), list[ContactSlot]()
     for body in robot.body_names:
-        slots += slots_of_body(body, prims[body], [prim for other, prim in prims.items() if other != body])
+        slots += slots_of_body(body, prims[body], others[body], materials)
+    iterations = solver_iterations(stage, root_path)
     pose = robot.data.root_link_pose_w.torch[0].cpu()
     origin = env.scene.env_origins[0].cpu()
     spec = RobotSpec(
@@ -122,6 +127,10 @@ def describe_robot(env: ManagerBasedEnv, robot: Articulation, name: str, control
         root_quat=_rounded(pose[3:].tolist()) if robot.is_fixed_base else (0.0, 0.0, 0.0, 1.0),
         asset_hash=_asset_hash(stage, root_path),
         tendons=(*getattr(robot, "fixed_tendon_names", ()), *getattr(robot, "spatial_tendon_names", ())),
+        other_forces=other_forces(each.prim for each in joint_prims.values()),
+        ground=ground_material(env),
+        position_iterations=iterations[0],
+        velocity_iterations=iterations[1],
     )
     _check_kinematics(env, robot, spec)
     return spec
@@ -305,7 +314,16 @@ def _joint_prims(stage: Usd.Stage, root_path: str, body_by_path: dict) -> dict[s
         elif prim.IsA(UsdPhysics.PrismaticJoint):
             axis = "prismatic:" + UsdPhysics.PrismaticJoint(prim).GetAxisAttr().Get()
         found[prim.GetName()] = _JointPrim(
-            prim.GetName(), axis, ends[0], ends[1], *frames[0], *frames[1], is_flipped, drive_kind(prim), mimic_of(prim)
+            prim.GetName(),
+            axis,
+            ends[0],
+            ends[1],
+            *frames[0],
+            *frames[1],
+            is_flipped,
+            drive_kind(prim),
+            mimic_of(prim),
+            prim,
         )
     return found
 

@@ -10,6 +10,7 @@
     nerd data check data/ant
     nerd data plot data/ant --out ant.png
     nerd data seal data/ant
+    nerd data import cube.h5 --split train --out data/cube
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from ..files.bounds import bounded, check_bounds
 from ..files.messages import printable
 from ..files.outputs import PICTURES, require_file
 from ..files.serialization import to_plain
+from .data_import import Import, import_recordings
 from .options import read_options
 from .terminal import console, say
 
@@ -110,13 +112,15 @@ Command = (
     | Annotated[Check, tyro.conf.subcommand("check")]
     | Annotated[Plot, tyro.conf.subcommand("plot")]
     | Annotated[Seal, tyro.conf.subcommand("seal")]
+    | Annotated[Import, tyro.conf.subcommand("import")]
 )
 
 
 def main(argv: list[str] | None = None) -> int:
     """Look at datasets of trajectories: measure, check and draw them."""
     command = read_options(Command, sys.argv[1:] if argv is None else argv, "nerd data", __doc__)
-    return {Info: _info, Stats: _stats, Check: _check, Plot: _plot, Seal: _seal}[type(command)](command)
+    does = {Info: _info, Stats: _stats, Check: _check, Plot: _plot, Seal: _seal, Import: import_recordings}
+    return does[type(command)](command)
 
 
 def _info(command: Info) -> int:

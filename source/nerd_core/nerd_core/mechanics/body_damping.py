@@ -24,7 +24,9 @@ import math
 import torch
 from torch import Tensor, nn
 
+from ..robot.physical_parameters import PhysicalParameters
 from ..robot.spec import Body
+from .altered import altered
 from .constants import EPSILON
 from .multibody import BodyFrames, BodyMotion, Multibody
 
@@ -39,7 +41,7 @@ class BodyDamping(nn.Module):
     """Whether any body is damped, or not pulled by gravity."""
     is_damped: bool
     """Whether any body is damped, or slowed beyond some speed."""
-    gravity_mass: float
+    gravity_mass: float | Tensor
     """Mass on which gravity acts, and what damping leaves of its impulse taken off [kg]."""
     _mass_root: Tensor
     _pulled: Tensor
@@ -62,6 +64,7 @@ class BodyDamping(nn.Module):
             float(body.has_gravity) * (1.0 - min(body.linear_damping, fastest) * spec.physics_dt)
             for body in spec.bodies
         ]
+        self._shares = pulled
         masses = [0.0 if body.inertia is None else body.inertia.mass for body in spec.bodies]
         self.gravity_mass = sum(share * mass for share, mass in zip(pulled, masses, strict=True))
         buffers = {
@@ -74,6 +77,18 @@ class BodyDamping(nn.Module):
         }
         for name, values in buffers.items():
             self.register_buffer(name, torch.tensor(values).view(-1, 1, 1), persistent=False)
+
+    def with_parameters(self, rows: PhysicalParameters) -> BodyDamping:
+        """The same for bodies with other masses.
+
+        Args:
+            rows: What :meth:`PhysicalParameters.rows` gave.
+        """
+        if rows.mass is None:
+            return self
+        root, shares = rows.mass.t().unsqueeze(1).sqrt(), rows.mass.new_tensor(self._shares)
+        tables = {"_mass_root": root, "_pulled": shares.view(-1, 1, 1) * root}
+        return altered(self, tables, gravity_mass=rows.mass @ shares)
 
     def gravity_force(self, jacobian: Tensor, gravity: Tensor) -> Tensor:
         """Generalised forces of gravity, shape (dim, M).
@@ -113,7 +128,8 @@ def _is_damped(body: Body) -> bool:
 def _slowing(velocity: Tensor, damping: Tensor, largest: Tensor, physics_dt: float) -> Tensor:
     """Acceleration that damping and the largest speed take from a velocity, shape (B, 3, M)."""
     speed = (velocity.square().sum(1, keepdim=True) + EPSILON).sqrt()
-    excess = (1.0 - largest / speed).clamp(min=0.0)
+    # Not 1 - largest / speed: for a body at rest without a limit its derivative is the product of zero and infinity.
+    excess = (speed - largest).clamp(min=0.0) / speed
     return (damping + excess / physics_dt) * velocity
 
 

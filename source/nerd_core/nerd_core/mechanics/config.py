@@ -21,9 +21,9 @@ from .constants import UNREACHABLE
 class MechanicsCfg:
     """Settings of mechanics with a learned solver of contacts and stops."""
 
-    substeps: int = bounded(4, at_least=1)
+    substeps: int | None = bounded(None, at_least=1)
     """Substeps in a physics step, in each of which forces and impulses act. PhysX has as many as it makes position
-    iterations."""
+    iterations; by default those that the robot's specification says, or 4."""
     hidden: int = bounded(16, at_least=0)
     """Features of the rules' network; 0 for constants alone."""
     slots: int = bounded(8, at_least=1)

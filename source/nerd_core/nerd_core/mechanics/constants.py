@@ -26,7 +26,7 @@ class Constant(IntEnum):
     """
 
     initial: float
-    """Value with which training begins."""
+    """Value with which training begins where the robot's specification says nothing else."""
     unit: str
     """Unit."""
     meaning: str
@@ -134,6 +134,9 @@ EPSILON = 1.0e-12
 """Added to squares of speeds and impulses, and smallest diagonal entry of the Delassus matrix: keeps roots and
 quotients of what may be zero smooth."""
 
+MIN_FRICTION = 1.0e-3
+"""Least coefficient of friction with which training begins: constants are learned as logarithms."""
+
 MOMENTUM_EPSILON = 1.0e-20
 """The same for squares of angular momenta."""
 
@@ -146,6 +149,7 @@ __all__ = [
     "FASTEST_JOINT",
     "FEATURES",
     "MAX_LOG_FACTOR",
+    "MIN_FRICTION",
     "MIN_FACTOR",
     "MOMENTUM_EPSILON",
     "RELAXATIONS",

@@ -36,10 +36,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from ..robot.physical_parameters import PhysicalParameters
 from ..robot.stops import Stops
+from .altered import altered
 from .config import MechanicsCfg
 from .constants import CONTACT_COUNT_UNIT, EPSILON, TRAIT_CENTRE, UNREACHABLE, Constant, Factor
 from .contact_constraints import ContactConstraints, ContactSlots
+from .engine_settings import initial_constants, sliding_share, substeps_of
 from .gauss_seidel import GaussSeidel
 from .joint_drives import JointDrives, JointTerms, Targets
 from .mimic_joints import MimicJoints
@@ -80,6 +83,8 @@ class _Terms(NamedTuple):
     """Impulse of friction per velocity along the ground [kg], shape (2 P, M)."""
     friction: Tensor
     """Coefficient of friction, shape (P, M)."""
+    dynamic_friction: Tensor | None
+    """The same of a contact that slides; None where it is no other."""
 
 
 class ConstraintSolver(nn.Module):
@@ -87,6 +92,10 @@ class ConstraintSolver(nn.Module):
 
     contacts: ContactSlots
     """The slots that can touch the ground."""
+    substeps: int
+    """Substeps in a physics step."""
+    sliding_share: float
+    """Friction of a contact that slides, as a share of that of one at rest."""
     joints: Tensor
     """Joints in the order in which they are solved, shape (J,). What follows is in the same order."""
     has_stop: list[bool]
@@ -111,13 +120,14 @@ class ConstraintSolver(nn.Module):
         super().__init__()
         self.spec, self.cfg, self.multibody = multibody.spec, cfg, multibody
         self.contacts = ContactSlots(multibody, cfg, has_contacts)
+        self.substeps, self.sliding_share = substeps_of(cfg, multibody.spec), sliding_share(multibody.spec)
         spec, stops, root_dim = multibody.spec, Stops(multibody.spec), multibody.root_dim
         rank = {number: place for place, number in enumerate(multibody.depth_first)}
         rank_of_joint = {body.joint: rank[number] for number, body in enumerate(spec.bodies)}
         joints = sorted(range(len(spec.joints)), key=lambda i: rank_of_joint[spec.joint_names[i]])
         self._unilateral = self.max_contacts + len(joints)
         self.drives, self.mimics = JointDrives(spec, joints, cfg), MimicJoints(spec, joints, cfg)
-        self.has_stop = [i in stops.joints for i in joints]
+        self._order, self.has_stop = joints, [i in stops.joints for i in joints]
         buffers = {
             "joints": torch.tensor(joints, dtype=torch.long),
             "_joint_jacobian": torch.eye(multibody.dim)[:, [root_dim + i for i in joints]].unsqueeze(-1),
@@ -128,11 +138,27 @@ class ConstraintSolver(nn.Module):
         for name, value in buffers.items():
             self.register_buffer(name, value, persistent=False)
         self.register_buffer("typical_delassus", self._typical_delassus(), persistent=False)
-        self.constants = nn.Parameter(torch.tensor([constant.initial for constant in Constant]).log())
+        self.constants = nn.Parameter(torch.tensor(initial_constants(spec, self.substeps)).log())
         """Logarithms of the constants, by :class:`~nerd_core.mechanics.constants.Constant`."""
         self.rules = nn.ModuleList(
-            Rules(cfg.hidden, cfg.feature_scales) for _ in range(cfg.substeps if cfg.hidden else 0)
+            Rules(cfg.hidden, cfg.feature_scales) for _ in range(self.substeps if cfg.hidden else 0)
         )
+
+    def with_parameters(self, rows: PhysicalParameters) -> ConstraintSolver:
+        """The same solver for a robot with other stops, drives and friction. Constants and rules are the same.
+
+        Args:
+            rows: What :meth:`PhysicalParameters.rows` gave.
+        """
+        attributes: dict[str, list[bool]] = {}
+        tables: dict[str, Tensor] = {}
+        for name, value, none in (("lower", rows.lower_limit, -math.inf), ("upper", rows.upper_limit, math.inf)):
+            if value is not None:
+                turning = torch.tensor([bool(joint.wraps) for joint in self.spec.joints], device=value.device)
+                tables[name] = value.masked_fill(turning, none).t().index_select(0, self.joints)
+                attributes["has_stop"] = [not self.spec.joints[i].wraps for i in self._order]
+        modules = {"contacts": self.contacts.with_parameters(rows), "drives": self.drives.with_parameters(rows)}
+        return altered(self, tables, modules, **attributes)
 
     @property
     def max_contacts(self) -> int:
@@ -166,7 +192,7 @@ class ConstraintSolver(nn.Module):
         """
         if not self._unilateral:
             return torch.zeros_like(velocity), torch.zeros_like(velocity), joint_pos
-        count, unilateral, substeps = self.max_contacts, self._unilateral, self.cfg.substeps
+        count, unilateral, substeps = self.max_contacts, self._unilateral, self.substeps
         constants, substep_dt = self.constants.exp().unbind(), self.spec.physics_dt / substeps
         pos = joint_pos.t().index_select(0, self.joints)
         rows = self._rows(pos, contacts, constants)
@@ -179,14 +205,17 @@ class ConstraintSolver(nn.Module):
         displacement, sweep = torch.zeros_like(row_velocity), GaussSeidel(row_velocity, delassus, count, unilateral)
         impulse_sum = impulse = torch.zeros_like(row_velocity)
         traits = self._traits(diagonal, contacts) if self.rules else None
-        of_joints = slice(count, unilateral)
+        of_joints, bounces = slice(count, unilateral), _bounces(row_velocity[:count], contacts, self.spec.physics_dt)
         for substep in range(substeps):
             sweep.velocity = sweep.velocity + gain
             gap = torch.cat((rows.gap[:count] + displacement[:count], self._stop_gap(pos, rows.at_upper)))
             factors = None
             if traits is not None:
                 factors = self.rules[substep](self._features(gap, rows.gap, diagonal, sweep), traits)
-            terms = self._terms(gap, displacement[unilateral:], rows, masses, constants, factors)
+            terms = self._terms(gap, displacement[unilateral:], rows, masses, constants, factors, contacts)
+            if bounces is not None:
+                of_contacts = torch.where(*bounces, terms.correction[:count])
+                terms = terms._replace(correction=torch.cat((of_contacts, terms.correction[count:])))
             if self.mimics.constraints:
                 self.mimics.solve(sweep, self.mimics.errors(pos), rows.sign, delassus[of_joints, of_joints])
             if targets is not None:
@@ -202,7 +231,7 @@ class ConstraintSolver(nn.Module):
 
     def _rows(self, pos: Tensor, contacts: ContactConstraints | None, constants: tuple[Tensor, ...]) -> _Rows:
         """All constraints at the beginning of a physics step; joints look at the stop that is nearer."""
-        count, substep_dt = self.max_contacts, self.spec.physics_dt / self.cfg.substeps
+        count, substep_dt = self.max_contacts, self.spec.physics_dt / self.substeps
         at_upper = self.upper - pos < pos - self.lower
         sign = torch.where(at_upper, -1.0, 1.0).to(pos)
         jacobian, gap = self._joint_jacobian * sign, self._stop_gap(pos, at_upper)
@@ -241,21 +270,29 @@ class ConstraintSolver(nn.Module):
         masses: tuple[Tensor, Tensor],
         constants: tuple[Tensor, ...],
         factors: Tensor | None,
+        contacts: ContactConstraints | None,
     ) -> _Terms:
         """How constraints answer in a substep: what the constants say, times the factors of the rules."""
-        count, substep_dt = self.max_contacts, self.spec.physics_dt / self.cfg.substeps
+        count, substep_dt = self.max_contacts, self.spec.physics_dt / self.substeps
         rate, (mass, friction_mass) = rows.correction_rate, masses
         friction_correction = constants[Constant.FRICTION_RETURN] / substep_dt * drift
-        friction = constants[Constant.FRICTION_COEFFICIENT].expand_as(gap[:count])
+        friction, dynamic = constants[Constant.FRICTION_COEFFICIENT].expand_as(gap[:count]), None
+        if self.sliding_share < 1.0:
+            dynamic = self.sliding_share * friction
+        if contacts is not None and contacts.static_friction is not None:
+            friction, dynamic = contacts.static_friction, None
+        if contacts is not None and contacts.dynamic_friction is not None:
+            dynamic = contacts.dynamic_friction
         if factors is not None:
             mass = mass * factors[Factor.NORMAL_RELAXATION]
             rate = rate * torch.where(rows.gap > 0, factors[Factor.OPEN_GAP_RATE], factors[Factor.PENETRATION_RATE])
             of_friction = factors[:, :count].repeat(1, 2, 1)
             friction_mass = friction_mass * of_friction[Factor.FRICTION_RELAXATION]
             friction_correction = friction_correction * of_friction[Factor.FRICTION_RETURN]
-            friction = constants[Constant.FRICTION_COEFFICIENT] * factors[Factor.FRICTION_COEFFICIENT, :count]
+            friction = friction * factors[Factor.FRICTION_COEFFICIENT, :count]
+            dynamic = None if dynamic is None else dynamic * factors[Factor.FRICTION_COEFFICIENT, :count]
         correction = torch.maximum(rate * gap, -constants[Constant.MAX_CORRECTION_SPEED])
-        return _Terms(correction, mass, friction_correction, friction_mass, friction)
+        return _Terms(correction, mass, friction_correction, friction_mass, friction, dynamic)
 
     def _solve(
         self,
@@ -279,7 +316,8 @@ class ConstraintSolver(nn.Module):
             sweep.solve_normal(contact, masses[contact], corrections[contact])
             both = contact, count + contact
             mass, correction = ((each[both[0]], each[both[1]]) for each in (friction_masses, friction_corrections))
-            sweep.solve_friction(contact, friction[contact], mass, correction)
+            of_sliding = None if terms.dynamic_friction is None else terms.dynamic_friction[contact]
+            sweep.solve_friction(contact, friction[contact], mass, correction, of_sliding)
 
     def _stop_gap(self, pos: Tensor, at_upper: Tensor) -> Tensor:
         """How far joints are before the stops that they look at; :data:`UNREACHABLE` where there is none."""
@@ -321,6 +359,22 @@ class ConstraintSolver(nn.Module):
         jacobian = self.contacts.normal_jacobian(frames)
         contacts = ((inverse_mass @ jacobian) * jacobian).sum(0).mean()
         return torch.cat((contacts.expand(self.max_contacts), joints)).unsqueeze(-1)
+
+
+def _bounces(approach: Tensor, contacts: ContactConstraints | None, dt: float) -> tuple[Tensor, Tensor] | None:
+    """Which contacts are impacts that are answered by restitution, and the velocities that take the places of their
+    corrections [m/s], each of shape (P, M); None for a robot without restitution.
+
+    Args:
+        approach: Velocities of normals at the beginning of the physics step, shape (P, M).
+        contacts: Constraints of contacts.
+        dt: The physics step [s].
+    """
+    if contacts is None or contacts.restitution is None:
+        return None
+    threshold = 0.0 if contacts.bounce_threshold is None else contacts.bounce_threshold
+    met = (-approach > threshold) & (-dt * approach > contacts.gap) & (contacts.restitution > 0.0)
+    return met, contacts.restitution * approach
 
 
 def _delassus(jacobian: Tensor, inverse_mass: Tensor) -> tuple[Tensor, Tensor]:

@@ -24,7 +24,9 @@ import torch
 from torch import Tensor, nn
 
 from ..contact.contacts import SAME_PLACE, Contacts
+from ..robot.physical_parameters import PhysicalParameters
 from ..robot.spec import RobotSpec
+from .altered import altered
 from .config import MechanicsCfg
 from .constants import COUNTED_GAP, EPSILON, SLIDING_SPEED_SQUARED, UNREACHABLE
 from .multibody import BodyFrames, BodyMotion, Multibody
@@ -56,6 +58,14 @@ class ContactConstraints(NamedTuple):
     """One for a slot that the solver looks at, zero for one that is too far, shape (P, M)."""
     count: Tensor
     """How many of all slots are near the ground, shape (1, M)."""
+    static_friction: Tensor | None = None
+    """Static friction per normal impulse, shape (P, M); None for the learned one."""
+    dynamic_friction: Tensor | None = None
+    """Dynamic friction per normal impulse, shape (P, M); None for the static one."""
+    restitution: Tensor | None = None
+    """Share of the speed of an impact with which it is left, shape (P, M); None for none."""
+    bounce_threshold: Tensor | None = None
+    """Speed of an impact below which there is no restitution [m/s], shape (1 or M,); None for zero."""
 
 
 class ContactSlots(nn.Module):
@@ -68,6 +78,10 @@ class ContactSlots(nn.Module):
     _bodies: Tensor
     _points: Tensor
     _radius: Tensor
+    _static_friction: Tensor | None
+    _dynamic_friction: Tensor | None
+    _restitution: Tensor | None
+    _bounce_threshold: Tensor | None
 
     def __init__(self, multibody: Multibody, cfg: MechanicsCfg, has_contacts: bool = True):
         """Looks for what can touch.
@@ -93,6 +107,22 @@ class ContactSlots(nn.Module):
         }
         for name, value in buffers.items():
             self.register_buffer(name, value, persistent=False)
+        for name in ("_static_friction", "_dynamic_friction", "_restitution", "_bounce_threshold"):
+            self.register_buffer(name, None, persistent=False)
+
+    def with_parameters(self, rows: PhysicalParameters) -> ContactSlots:
+        """The same slots with friction and restitution of their own.
+
+        Args:
+            rows: What :meth:`PhysicalParameters.rows` gave.
+        """
+        given = {name: getattr(rows, name) for name in ("static_friction", "dynamic_friction", "restitution")}
+        tables = {
+            f"_{name}": value.t().index_select(0, self.slots) for name, value in given.items() if value is not None
+        }
+        if rows.bounce_threshold is not None:
+            tables["_bounce_threshold"] = rows.bounce_threshold
+        return altered(self, tables) if tables else self
 
     def ground_planes(
         self, frames: BodyFrames, root_rotation: Tensor | None, contacts: Contacts | None
@@ -161,6 +191,10 @@ class ContactSlots(nn.Module):
             gap=gap,
             in_reach=(gap < torch.add(self.cfg.reach, radius, alpha=self.cfg.reach_by_radius)).to(gap.dtype),
             count=count,
+            static_friction=_of_chosen(self._static_friction, chosen),
+            dynamic_friction=_of_chosen(self._dynamic_friction, chosen),
+            restitution=_of_chosen(self._restitution, chosen),
+            bounce_threshold=self._bounce_threshold,
         )
 
     def normal_jacobian(self, frames: BodyFrames) -> Tensor:
@@ -175,6 +209,11 @@ class ContactSlots(nn.Module):
     def _centres(self, frames: BodyFrames) -> Tensor:
         """Centres of all slots in the axes of the root, shape (slots, 3, M)."""
         return self.multibody.place_points(frames, self._bodies, self._points)
+
+
+def _of_chosen(of_slots: Tensor | None, chosen: Tensor) -> Tensor | None:
+    """Numbers of the chosen slots, shape (slots, 1 or M) to (P, M)."""
+    return None if of_slots is None else of_slots.expand(-1, chosen.shape[1]).gather(0, chosen)
 
 
 def outer_slots(spec: RobotSpec) -> list[int]:

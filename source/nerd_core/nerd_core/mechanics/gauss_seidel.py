@@ -94,7 +94,7 @@ class GaussSeidel:
         self.normal_impulse[row] = impulse
         if terms is not None and terms.max_speed is not None and terms.constraint_mass is not None:
             velocity = torch.addcmul(velocity, terms.delassus, change)
-            excess = velocity.clamp(-terms.max_speed, terms.max_speed) - velocity
+            excess = _within(velocity, terms.max_speed) - velocity
             before = self._add(joint, before, terms.constraint_mass * excess)
         self._apply(row, change if before is None else before + change)
 
@@ -104,7 +104,7 @@ class GaussSeidel:
         total = self._drive_impulse[joint]
         impulse = terms.drive_mass * (-velocity if target is None else target - velocity)
         if terms.max_drive_impulse is not None:
-            impulse = (total + impulse).clamp(-terms.max_drive_impulse, terms.max_drive_impulse) - total
+            impulse = _within(total + impulse, terms.max_drive_impulse) - total
         self._drive_impulse[joint] = total + impulse
         return impulse
 
@@ -129,6 +129,7 @@ class GaussSeidel:
         coefficient: Tensor,
         effective_mass: tuple[Tensor, Tensor],
         correction: tuple[Tensor, Tensor],
+        dynamic: Tensor | None = None,
     ) -> None:
         """Solves the friction of a contact within its cone.
 
@@ -137,13 +138,18 @@ class GaussSeidel:
             coefficient: Largest friction per normal impulse.
             effective_mass: Impulse per velocity, along both directions.
             correction: Velocities at which a drift is taken back.
+            dynamic: Friction per normal impulse where it would be larger; None for the largest.
         """
         first, second = contact, self._contacts + contact
         row, other = self._unilateral + first, self._unilateral + second
         x = self.friction_impulse[first] - effective_mass[0] * (self.velocity[row] + correction[0])
         y = self.friction_impulse[second] - effective_mass[1] * (self.velocity[other] + correction[1])
         largest = coefficient * self.normal_impulse[contact]
-        share = (largest * torch.addcmul(x * x + EPSILON, y, y).rsqrt()).clamp(max=1.0)
+        inverse = torch.addcmul(x * x + EPSILON, y, y).rsqrt()
+        share = (largest * inverse).clamp(max=1.0)
+        if dynamic is not None:
+            sliding = (dynamic * self.normal_impulse[contact] * inverse).clamp(max=1.0)
+            share = torch.where(share < 1.0, sliding, share)
         x, y = x * share, y * share
         self._apply(row, x - self.friction_impulse[first])
         self._apply(other, y - self.friction_impulse[second])
@@ -162,6 +168,11 @@ class GaussSeidel:
     def _apply(self, row: int, impulse: Tensor) -> None:
         """Changes all velocities by a further impulse on a row."""
         self.velocity = torch.addcmul(self.velocity, self._delassus[row], impulse)
+
+
+def _within(value: Tensor, limit: float | Tensor) -> Tensor:
+    """Values no larger than a limit, one or one for each, to either side."""
+    return value.maximum(-limit).minimum(limit) if isinstance(limit, Tensor) else value.clamp(-limit, limit)
 
 
 def _friction(friction: JointFriction, effective_mass: Tensor, velocity: Tensor) -> Tensor:

@@ -33,14 +33,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from ..robot.physical_parameters import PhysicalParameters
 from ..robot.spec import Joint, RobotSpec
+from .altered import altered
 from .config import MechanicsCfg
 from .constants import EPSILON, FASTEST_JOINT
+from .engine_settings import substeps_of
 
 
 class Targets(NamedTuple):
@@ -53,13 +56,13 @@ class Targets(NamedTuple):
 
 
 class JointFriction(NamedTuple):
-    """Friction of a joint in a substep."""
+    """Friction of a joint in a substep, each a number or of shape (M,)."""
 
-    static: float
+    static: float | Tensor
     """Largest impulse that keeps it at rest [N m s or N s]."""
-    dynamic: float
+    dynamic: float | Tensor
     """Impulse that brakes it [N m s or N s]."""
-    viscous: float
+    viscous: float | Tensor
     """More of it per speed [kg m^2 or kg]."""
 
 
@@ -70,11 +73,11 @@ class JointTerms(NamedTuple):
     """Change of its velocity per impulse, shape (M,)."""
     drive_mass: Tensor | None
     """Impulse of the drive per velocity that is missing [kg or kg m^2], shape (M,)."""
-    max_drive_impulse: float | None
+    max_drive_impulse: float | Tensor | None
     """Largest impulse of the drive [N m s or N s]."""
     friction: JointFriction | None
     """Friction."""
-    max_speed: float | None
+    max_speed: float | Tensor | None
     """Largest speed [rad/s or m/s]."""
     constraint_mass: Tensor | None
     """Impulse of friction, and of the limit of the speed, per velocity that is too much [kg or kg m^2], shape (M,);
@@ -90,6 +93,12 @@ class JointDrives(nn.Module):
     """Whether the effort limit of each joint's drive may be reached."""
     is_driven: list[bool]
     """Whether there is more in each joint than a drive that brakes it."""
+    has_drive: list[bool]
+    """Whether a drive acts in each joint."""
+    has_friction: list[bool]
+    """Whether there is friction in each joint."""
+    has_speed_limit: list[bool]
+    """Whether the speed of each joint is limited."""
     needs_responses: bool
     """Whether any joint has friction, a limit of its speed, or a drive of accelerations."""
     _damping: Tensor
@@ -100,6 +109,7 @@ class JointDrives(nn.Module):
     _velocity_of: Tensor
     _child: Tensor
     _parent: Tensor
+    _order: Tensor
     _fast: Tensor
     _max_speed: Tensor
 
@@ -112,7 +122,7 @@ class JointDrives(nn.Module):
             cfg: Settings of mechanics.
         """
         super().__init__()
-        self.spec, self.cfg = spec, cfg
+        self.spec, self.cfg, self.substeps = spec, cfg, substeps_of(cfg, spec)
         self._joints = joints = [spec.joints[i] for i in order]
         moved = {kind: {each.joint for each in spec.controls if each.kind == kind} for kind in ("position", "velocity")}
         self.has_target = [
@@ -127,6 +137,14 @@ class JointDrives(nn.Module):
             for joint, target, limited in zip(joints, self.has_target, self.is_limited, strict=True)
         ]
         self.needs_responses = any(map(gives_way, joints))
+        self.has_drive, self.has_friction = ([has(joint) for joint in joints] for has in (has_drive, has_friction))
+        self.has_speed_limit = [joint.velocity_limit < math.inf for joint in joints]
+        self._may_be_limited = [joint.effort_limit < math.inf for joint in joints]
+        self._effort_limits: Sequence[float | Tensor] = [joint.effort_limit for joint in joints]
+        self._speed_limits: Sequence[float | Tensor] = [joint.velocity_limit for joint in joints]
+        self._frictions: Sequence[Sequence[float | Tensor]] = [
+            (joint.friction, joint.dynamic_friction, joint.viscous_friction) for joint in joints
+        ]
         child = [next(i for i, body in enumerate(spec.bodies) if body.joint == joint.name) for joint in joints]
         fast = [i for i, joint in enumerate(spec.joints) if slows_others(joint)]
         fixed = [0.0 if joint.name in moved["position"] else joint.target for joint in joints]
@@ -139,11 +157,47 @@ class JointDrives(nn.Module):
             "_velocity_of": _columns(spec, joints, "velocity"),
             "_child": torch.tensor(child, dtype=torch.long),
             "_parent": torch.tensor([spec.body_names.index(str(spec.bodies[i].parent)) for i in child]).long(),
+            "_order": torch.tensor(order, dtype=torch.long),
             "_fast": torch.tensor(fast, dtype=torch.long),
             "_max_speed": torch.tensor([spec.joints[i].velocity_limit for i in fast]).unsqueeze(-1),
         }
         for name, value in buffers.items():
             self.register_buffer(name, value, persistent=False)
+
+    def with_parameters(self, rows: PhysicalParameters) -> JointDrives:
+        """The same joints with other gains, limits and friction. Where one of them is given, every joint counts as one
+        that has it, be it zero.
+
+        Args:
+            rows: What :meth:`PhysicalParameters.rows` gave.
+        """
+        tables: dict[str, Tensor] = {}
+        attributes: dict[str, Any] = {}
+        every = [True] * len(self._joints)
+        gains = {"_stiffness": rows.stiffness, "_damping": rows.damping}
+        tables |= {name: self._solved(value) for name, value in gains.items() if value is not None}
+        if tables:
+            attributes |= {"has_drive": every, "has_target": every, "is_limited": self._may_be_limited}
+        if rows.effort_limit is not None:
+            attributes |= {"_effort_limits": self._solved(rows.effort_limit).unbind(), "is_limited": every}
+        if rows.velocity_limit is not None:
+            fast = torch.tensor([i for i, joint in enumerate(self.spec.joints) if joint.kind == "revolute"])
+            fast = fast.to(rows.velocity_limit.device, torch.long)
+            tables |= {"_fast": fast, "_max_speed": rows.velocity_limit.t().index_select(0, fast)}
+            attributes |= {"_speed_limits": self._solved(rows.velocity_limit).unbind(), "has_speed_limit": every}
+        frictions = rows.joint_friction, rows.joint_dynamic_friction, rows.joint_viscous_friction
+        if any(each is not None for each in frictions):
+            own = zip(*self._frictions, strict=True)
+            columns = [
+                mine if each is None else self._solved(each).unbind() for mine, each in zip(own, frictions, strict=True)
+            ]
+            attributes |= {"_frictions": list(zip(*columns, strict=True)), "has_friction": every}
+        if not tables and not attributes:
+            return self
+        found = altered(self, tables, **attributes)
+        found.needs_responses = found.needs_responses or "has_friction" in attributes or "has_speed_limit" in attributes
+        found.is_driven = every
+        return found
 
     def targets(self, control: Tensor) -> Targets | None:
         """Where controls lead the joints; None where no drive leads anywhere but to rest.
@@ -176,8 +230,8 @@ class JointDrives(nn.Module):
             targets: Where drives lead them.
             substep: Number of the substep.
         """
-        substep_dt = self.spec.physics_dt / self.cfg.substeps
-        remaining = (self.cfg.substeps - 1 - substep) * substep_dt
+        substep_dt = self.spec.physics_dt / self.substeps
+        remaining = (self.substeps - 1 - substep) * substep_dt
         missing = torch.sub(targets.position, targets.velocity, alpha=remaining) - pos
         slope = self._damping + substep_dt * self._stiffness
         return (self._damping * targets.velocity + self._stiffness * missing) / slope.clamp(min=EPSILON)
@@ -190,19 +244,19 @@ class JointDrives(nn.Module):
             diagonal: Delassus diagonal of the joints, shape (J, M).
             body_responses: What :meth:`Multibody.largest_responses` gave; None for a robot that does not need it.
         """
-        if not any(self.is_driven) and not any(map(has_drive, self._joints)):
+        if not any(self.is_driven) and not any(self.has_drive):
             return [None] * len(self._joints)
         constraint_masses: Sequence[Tensor | None] = [None] * len(self._joints)
         if body_responses is not None:
             softer = body_responses[self._child].maximum(body_responses[self._parent])
             constraint_masses = (1.0 / (diagonal + self.cfg.compliance * softer)).unbind()
         drive_masses = self._drive_masses(diagonal, constraint_masses)
-        rows = zip(self._joints, diagonal.unbind(), drive_masses, constraint_masses, self.is_limited, strict=True)
-        return [self._terms_of(*of_joint) for of_joint in rows]
+        rows = zip(diagonal.unbind(), drive_masses, constraint_masses, strict=True)
+        return [self._terms_of(joint, *of_joint) for joint, of_joint in enumerate(rows)]
 
     def _drive_masses(self, diagonal: Tensor, constraint_masses: Sequence[Tensor | None]) -> Sequence[Tensor]:
         """Impulses of drives per velocity that is missing, each of shape (M,)."""
-        substep_dt = self.spec.physics_dt / self.cfg.substeps
+        substep_dt = self.spec.physics_dt / self.substeps
         gain = (self._damping + substep_dt * self._stiffness) * substep_dt
         masses = list((gain / (1.0 + gain * diagonal)).unbind())
         for i, joint in enumerate(self._joints):
@@ -212,23 +266,27 @@ class JointDrives(nn.Module):
         return masses
 
     def _terms_of(
-        self, joint: Joint, delassus: Tensor, drive_mass: Tensor, constraint_mass: Tensor | None, is_limited: bool
+        self, joint: int, delassus: Tensor, drive_mass: Tensor, constraint_mass: Tensor | None
     ) -> JointTerms | None:
         """How one joint answers."""
-        if not has_drive(joint) and not gives_way(joint):
+        if not (self.has_drive[joint] or self.has_friction[joint] or self.has_speed_limit[joint]):
             return None
         friction, physics_dt = None, self.spec.physics_dt
-        if has_friction(joint):
-            efforts = joint.friction, joint.dynamic_friction, joint.viscous_friction
-            friction = JointFriction(*(effort * physics_dt / self.cfg.substeps for effort in efforts))
+        if self.has_friction[joint]:
+            efforts = self._frictions[joint]
+            friction = JointFriction(*(effort * physics_dt / self.substeps for effort in efforts))
         return JointTerms(
             delassus=delassus,
-            drive_mass=drive_mass if has_drive(joint) else None,
-            max_drive_impulse=joint.effort_limit * physics_dt if is_limited else None,
+            drive_mass=drive_mass if self.has_drive[joint] else None,
+            max_drive_impulse=self._effort_limits[joint] * physics_dt if self.is_limited[joint] else None,
             friction=friction,
-            max_speed=joint.velocity_limit if joint.velocity_limit < math.inf else None,
+            max_speed=self._speed_limits[joint] if self.has_speed_limit[joint] else None,
             constraint_mass=constraint_mass,
         )
+
+    def _solved(self, rows: Tensor) -> Tensor:
+        """Numbers of joints in the order of the solver, shape (M, J) to (J, M)."""
+        return rows.t().index_select(0, self._order)
 
 
 def has_drive(joint: Joint) -> bool:

@@ -29,6 +29,7 @@ from torch import Tensor
 
 from ..robot.spec import Mimic, RobotSpec
 from .config import MechanicsCfg
+from .engine_settings import substeps_of
 from .gauss_seidel import GaussSeidel
 
 MAX_SHARE = 0.9
@@ -67,10 +68,10 @@ class MimicJoints:
             cfg: Settings of mechanics.
         """
         place = {spec.joint_names[number]: row for row, number in enumerate(order)}
-        self.constraints = []
+        self.constraints, substeps = [], substeps_of(cfg, spec)
         for joint in spec.joints:
             if joint.mimic is not None:
-                rate, share = _stiffness(joint.mimic, spec.physics_dt / cfg.substeps, cfg.substeps)
+                rate, share = _stiffness(joint.mimic, spec.physics_dt / substeps, substeps)
                 ends = place[joint.name], place[joint.mimic.joint]
                 self.constraints.append(MimicConstraint(*ends, joint.mimic.ratio, joint.mimic.offset, rate, share))
 

@@ -31,8 +31,10 @@ import torch
 from torch import Tensor, nn
 
 from ..robot.kinematics import ForwardKinematics, rotate_by
+from ..robot.physical_parameters import PhysicalParameters
 from ..robot.spec import RobotSpec
-from .tree import depth_first, inertia_tables, supporting_joints, tree_tables
+from .altered import altered
+from .tree import depth_first, inertia_root, inertia_tables, supporting_joints, tree_tables
 from .vectors import cross, rotate_inverse
 
 
@@ -48,7 +50,8 @@ class BodyFrames(NamedTuple):
     centres_of_mass: Tensor
     """Centres of mass [m], shape (B, 3, M)."""
     inertia_roots: Tensor
-    """Principal axes of inertia of each body, each times the square root of its moment, shape (B, axes, 3, M)."""
+    """Three vectors of each body, the sum of whose outer squares is its inertia, shape (B, axes, 3, M): principal axes,
+    each times the square root of its moment, where inertias are those of the specification."""
 
 
 class BodyMotion(NamedTuple):
@@ -96,6 +99,7 @@ class Multibody(nn.Module):
     _centre_of_mass: Tensor
     _inertia_root: Tensor
     _inverse_moments: Tensor
+    _inverse_root: Tensor | None
     _armature: Tensor
     _origin_state: Tensor
 
@@ -131,7 +135,30 @@ class Multibody(nn.Module):
             buffers["_origin_state"][spec.state.root_quat.stop - 1] = 1.0
         for name, value in buffers.items():
             self.register_buffer(name, value.clone(), persistent=False)
+        self.register_buffer("_inverse_root", None, persistent=False)
         self._require_masses()
+
+    def with_parameters(self, rows: PhysicalParameters) -> Multibody:
+        """The same bodies with other masses, centres, inertias and armatures.
+
+        Args:
+            rows: What :meth:`PhysicalParameters.rows` gave.
+        """
+        tables = {}
+        if rows.mass is not None:
+            tables["_mass"] = rows.mass.t().unsqueeze(1)
+        if rows.centre_of_mass is not None:
+            tables["_centre_of_mass"] = rows.centre_of_mass.permute(1, 2, 0)
+        if rows.inertia is not None:
+            tables["_inertia_root"], tables["_inverse_root"] = inertia_root(rows.inertia.permute(1, 2, 3, 0))
+        if rows.armature is not None:
+            tables["_armature"] = nn.functional.pad(rows.armature, (self.root_dim, 0)).t()
+        return altered(self, tables)
+
+    @property
+    def total_mass(self) -> Tensor:
+        """Mass of all bodies [kg], shape () or (M,)."""
+        return self._mass.sum() if self._mass.shape[-1] == 1 else self._mass.sum((0, 1))
 
     def generalised_velocity(self, state: Tensor, root_rotation: Tensor | None) -> Tensor:
         """Generalised velocities, shape (dim, M).
@@ -234,7 +261,8 @@ class Multibody(nn.Module):
     def _mass_matrix(self, jacobian: Tensor) -> Tensor:
         """The mass matrix, shape (M, dim, dim), from what :meth:`mass_weighted_jacobian` gave."""
         rows = jacobian.flatten(1, 2).permute(2, 0, 1).contiguous()
-        return rows @ rows.transpose(1, 2) + torch.diag(self._armature)
+        armature = self._armature
+        return rows @ rows.transpose(1, 2) + torch.diag_embed(armature if armature.dim() == 1 else armature.t())
 
     def inverse_mass(self, jacobian: Tensor) -> Tensor:
         """Inverse of the mass matrix: change of the generalised velocities per impulse on them, shape (M, dim, dim).
@@ -277,7 +305,7 @@ class Multibody(nn.Module):
             velocity: Generalised velocities, shape (dim, M).
         """
         weighted = (jacobian * velocity.view(-1, 1, 1, velocity.shape[1])).sum(0)
-        linear, share = self._mass.sqrt() * weighted[:, :3], self._mass / self._mass.sum()
+        linear, share = self._mass.sqrt() * weighted[:, :3], self._mass / self.total_mass
         centre = (share * frames.centres_of_mass).sum(0)
         angular = (frames.inertia_roots * weighted[:, 3:].unsqueeze(2)).sum(1)
         return CentroidalMomentum(
@@ -296,7 +324,7 @@ class Multibody(nn.Module):
         arm = frames.centres_of_mass - centre
         eye = torch.eye(3, device=angular_momentum.device, dtype=angular_momentum.dtype).unsqueeze(-1)
         of_points = eye * arm.square().sum(1)[:, None, None] - arm.unsqueeze(1) * arm.unsqueeze(2)
-        inertia = (self._mass.unsqueeze(-1) * of_points).sum(0)
+        inertia = (self._mass.unsqueeze(1) * of_points).sum(0)
         roots = frames.inertia_roots
         inertia = inertia + (roots.unsqueeze(2) * roots.unsqueeze(3)).sum((0, 1))
         x, y, z = inertia.unbind()
@@ -345,11 +373,37 @@ class Multibody(nn.Module):
         angular, roots = motion.angular_velocity, frames.inertia_roots
         momentum = (roots * (roots * angular.unsqueeze(1)).sum(2, keepdim=True)).sum(1)
         gyroscopic = cross(angular, momentum)
-        about = torch.addcmul(
-            motion.angular_bias.unsqueeze(1), gyroscopic.unsqueeze(1), self._inverse_moments.unsqueeze(2)
-        )
-        weighted = torch.cat((self._mass.sqrt() * motion.linear_bias, (roots * about).sum(2)), dim=1)
+        if self._inverse_root is None:
+            about = torch.addcmul(
+                motion.angular_bias.unsqueeze(1), gyroscopic.unsqueeze(1), self._inverse_moments.unsqueeze(2)
+            )
+            turning = (roots * about).sum(2)
+        else:
+            in_body = rotate_inverse(frames.transforms[:, :, :3], gyroscopic)
+            turning = (roots * motion.angular_bias.unsqueeze(1)).sum(2)
+            turning = turning + (self._inverse_root * in_body.unsqueeze(1)).sum(2)
+        weighted = torch.cat((self._mass.sqrt() * motion.linear_bias, turning), dim=1)
         return (jacobian * weighted).sum((1, 2))
+
+    def wrench_force(self, frames: BodyFrames, force: Tensor, torque: Tensor) -> Tensor:
+        """Generalised forces of wrenches on the bodies, shape (dim, M).
+
+        Args:
+            frames: Where the bodies are.
+            force: Forces on the centres of mass [N], shape (B, 3, 1 or M).
+            torque: Torques [N m], shape (B, 3, 1 or M).
+        """
+        joints, bodies = self._supported_pairs
+        centres, revolute = frames.centres_of_mass, self._is_revolute[joints].view(-1, 1, 1)
+        axes, anchors = (each.index_select(0, joints) for each in (frames.joint_axes, frames.joint_anchors))
+        force, torque = (each.expand_as(centres) for each in (force, torque))
+        pushes = force.index_select(0, bodies)
+        turns = torque.index_select(0, bodies) + cross(centres.index_select(0, bodies) - anchors, pushes)
+        of_pairs = (axes * turns.where(revolute, pushes)).sum(1)
+        of_joints = of_pairs.new_zeros(len(self.spec.joints), of_pairs.shape[-1]).index_add(0, joints, of_pairs)
+        if not self.root_dim:
+            return of_joints
+        return torch.cat((force.sum(0), (torque + cross(centres, force)).sum(0), of_joints))
 
     def _root_jacobian(self, points: Tensor) -> tuple[Tensor, Tensor]:
         """Velocities of points, shape (P, 3, M), per linear and per angular velocity of the root, each of shape

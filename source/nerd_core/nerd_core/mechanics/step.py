@@ -35,11 +35,15 @@ from torch import Tensor, nn
 from ..contact.contacts import Contacts
 from ..robot.frames import ChangeCodec, quat_from_rotvec, quat_mul, quat_normalize
 from ..robot.kinematics import rotation_columns
+from ..robot.physical_parameters import PhysicalParameters
 from ..robot.spec import RobotSpec
+from .altered import altered
 from .body_damping import BodyDamping
 from .config import MechanicsCfg
 from .constants import MOMENTUM_EPSILON
 from .constraint_solver import ConstraintSolver
+from .engine_settings import tell_what_is_left_out
+from .external_wrench import ExternalWrench
 from .joint_drives import has_drive
 from .kernel.verification import TRIAL_STATES, differentiated_otherwise, verified_kernel
 from .multibody import BodyFrames, BodyMotion, CentroidalMomentum, Multibody
@@ -68,9 +72,10 @@ class Mechanics(nn.Module):
         """
         super().__init__()
         require_known_forces(spec)
+        tell_what_is_left_out(spec)
         self.spec, self.codec, self.multibody = spec, codec, Multibody(spec)
         self.solver, self.damping = ConstraintSolver(self.multibody, cfg, has_contacts), BodyDamping(self.multibody)
-        self._ramp_mean = 0.5 * (1.0 + 1.0 / cfg.substeps)
+        self._ramp_mean = 0.5 * (1.0 + 1.0 / self.solver.substeps)
         """Share of a change of velocity that acts in the mean over a physics step: applied forces act in each substep,
         so that velocities rise in equal stairs."""
         self._root_dim = self.multibody.root_dim
@@ -82,31 +87,58 @@ class Mechanics(nn.Module):
         self.register_buffer("_effort_matrix", efforts, persistent=False)
         self.register_buffer("_gravity", torch.tensor(spec.gravity).unsqueeze(-1), persistent=False)
         self.mass = sum(body.inertia.mass for body in spec.bodies if body.inertia is not None)
-        """Mass of all bodies [kg]."""
+        """Mass of all bodies [kg], a number or of shape (M,)."""
         self._gravity_mass = self.damping.gravity_mass if self.damping.is_needed else self.mass
+        self._rows: PhysicalParameters | None = None
+        """What differs from the specification, for as many states as come."""
         self._kernels: dict[torch.device, RobotKernel | None] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies make kernels of their own."""
         return {**self.__dict__, "_kernels": {}}
 
-    def forward(self, state: Tensor, control: Tensor, contacts: Contacts | None = None) -> Tensor:
+    def forward(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None = None,
+        parameters: PhysicalParameters | None = None,
+    ) -> Tensor:
         """The change of state, not normalised.
 
         Args:
             state: States, shape (..., S).
             control: Efforts held over the step [N m or N], shape (..., C).
             contacts: Contacts of ``state`` of all slots. None only for a robot that touches nothing.
+            parameters: What differs from the specification.
 
         Returns:
             Shape (..., D).
         """
+        if parameters is not None and parameters.given:
+            rows = parameters.rows(self.spec, state.shape[:-1], state)
+            return self.with_parameters(rows)(state, control, contacts)
         lead, state = state.shape[:-1], state.reshape(-1, self.spec.state.dim)
         control = control.reshape(len(state), self._effort_matrix.shape[1])
         contacts = self._contacts_of(state, contacts)
         kernel = self._kernel_for(state, control, contacts)
         step = self._next_state if kernel is None else kernel
         return self._change(state, step(state, control, contacts)).reshape(*lead, self.codec.dim)
+
+    def with_parameters(self, rows: PhysicalParameters) -> Mechanics:
+        """The same mechanics with other numbers of the robot; learned constants and rules are shared.
+
+        Args:
+            rows: What :meth:`PhysicalParameters.rows` gave for the states to come.
+        """
+        multibody, damping = self.multibody.with_parameters(rows), self.damping.with_parameters(rows)
+        modules = {"multibody": multibody, "damping": damping, "solver": self.solver.with_parameters(rows)}
+        tables = {} if rows.gravity is None else {"_gravity": rows.gravity.t()}
+        attributes: dict[str, Any] = {"_rows": rows}
+        if rows.mass is not None:
+            mass = multibody.total_mass
+            attributes |= {"mass": mass, "_gravity_mass": damping.gravity_mass if damping.is_needed else mass}
+        return altered(self, tables, modules, **attributes)
 
     def _contacts_of(self, state: Tensor, contacts: Contacts | None) -> Contacts | None:
         """Contacts with the leading dimension of states (M, S); None for a robot that touches nothing."""
@@ -125,7 +157,8 @@ class Mechanics(nn.Module):
 
     def _kernel_for(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> RobotKernel | None:
         """The kernel, if there is one and it can take this step: without derivatives, in single precision."""
-        if torch.is_grad_enabled() or torch.compiler.is_compiling() or differentiated_otherwise():
+        differentiated = torch.is_grad_enabled() or differentiated_otherwise()
+        if self._rows is not None or differentiated or torch.compiler.is_compiling():
             return None
         tensors = [state, control, self.solver.constants, *(() if contacts is None else contacts.tensors()[:2])]
         if any(each.dtype != torch.float32 or each.device != state.device for each in tensors):
@@ -161,11 +194,15 @@ class Mechanics(nn.Module):
         frames = multibody.frames(joint_pos)
         jacobian = multibody.mass_weighted_jacobian(frames)
         planes = self.solver.contacts.ground_planes(frames, rotation, contacts)
+        outer = ExternalWrench.of(self._rows)
         for physics_step in range(decimation):
             velocity = self.solver.drives.slowed(velocity)
             gravity = self._gravity if rotation is None else rotate_inverse(rotation, self._gravity)
             inverse_mass, motion = multibody.inverse_mass(jacobian), multibody.motion(frames, velocity)
-            applied, bias, damped = self._free_delta_v(effort, gravity, inverse_mass, frames, jacobian, motion)
+            pushed, wrench = effort, None if outer is None else outer.in_root(rotation)
+            if wrench is not None:
+                pushed = effort + multibody.wrench_force(frames, *wrench)
+            applied, bias, damped = self._free_delta_v(pushed, gravity, inverse_mass, frames, jacobian, motion)
             touching = None
             if planes is not None:
                 touching = self.solver.contacts.constraints(frames, motion, planes, rotation, displacement)
@@ -184,6 +221,8 @@ class Mechanics(nn.Module):
             root, rotation_step = root.moved(self._root_motion(before, applied, bias, damped) + moved[:6])
             with_impulses = with_impulses if damped is None else with_impulses + damped
             momentum = multibody.centroidal_momentum(frames, jacobian, with_impulses)
+            if wrench is not None:
+                momentum = wrench.added_to(momentum, frames, self.spec.physics_dt)
             rotation, displacement, frames = root.rotation, root.displacement, multibody.frames(joint_pos)
             jacobian = multibody.mass_weighted_jacobian(frames)
             velocity = self._with_kept_momentum(velocity, momentum, rotation_step, gravity, frames, jacobian)
@@ -279,6 +318,11 @@ def require_known_forces(spec: RobotSpec) -> None:
     if spec.tendons:
         raise ValueError(
             f"got the tendons {list(spec.tendons[:4])} in '{spec.name}', expected none: mechanics does not know them. "
+            f"Take them out of the asset, {instead}"
+        )
+    if spec.other_forces:
+        raise ValueError(
+            f"got {', '.join(spec.other_forces[:4])} in '{spec.name}', expected none: mechanics does not know them. "
             f"Take them out of the asset, {instead}"
         )
 

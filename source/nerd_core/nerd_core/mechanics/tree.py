@@ -18,6 +18,12 @@ from torch import Tensor
 from ..robot.frames import rotation_matrix
 from ..robot.spec import RobotSpec
 
+SMALLEST_MOMENT_SHARE = 1.0e-6
+"""Moments of inertia below this share of their sum are no more than rounding."""
+
+SMALLEST_MOMENT = 1.0e-20
+"""Moment of inertia of a point, so that it has an inverse [kg m^2]."""
+
 
 def supporting_joints(spec: RobotSpec) -> list[list[int]]:
     """Numbers of the joints between each body and the root, root first: the support of a body
@@ -88,4 +94,25 @@ def inertia_tables(spec: RobotSpec) -> dict[str, Tensor]:
     }
 
 
-__all__ = ["depth_first", "inertia_tables", "supporting_joints", "tree_tables"]
+def inertia_root(inertia: Tensor) -> tuple[Tensor, Tensor]:
+    """A square root ``L`` of each inertia ``I = L transpose(L)``, its columns in the last but one dimension, and the
+    inverse of ``L``, by Cholesky: smooth where principal axes are not, for a body with equal moments.
+
+    Args:
+        inertia: Inertias [kg m^2], shape (..., 3, 3, M).
+    """
+    (xx, _, _), (xy, yy, _), (xz, yz, zz) = (row.unbind(-2) for row in inertia.unbind(-3))
+    least = SMALLEST_MOMENT_SHARE * (xx + yy + zz).abs() + SMALLEST_MOMENT
+    a = xx.maximum(least).sqrt()
+    b, c = xy / a, xz / a
+    d = (yy - b * b).maximum(least).sqrt()
+    e = (yz - b * c) / d
+    f = (zz - c * c - e * e).maximum(least).sqrt()
+    none, ia, id_, if_ = torch.zeros_like(a), 1.0 / a, 1.0 / d, 1.0 / f
+    root = torch.stack((a, none, none, b, d, none, c, e, f), -2)
+    lower_left = (b * e - c * d) * ia * id_ * if_
+    inverse = torch.stack((ia, none, none, -b * ia * id_, id_, none, lower_left, -e * id_ * if_, if_), -2)
+    return root.unflatten(-2, (3, 3)), inverse.unflatten(-2, (3, 3))
+
+
+__all__ = ["depth_first", "inertia_root", "inertia_tables", "supporting_joints", "tree_tables"]

@@ -14,6 +14,7 @@ from ..contact.contacts import Contacts
 from ..mechanics.config import MechanicsCfg
 from ..mechanics.step import Mechanics
 from ..robot.frames import ChangeCodec
+from ..robot.physical_parameters import PhysicalParameters
 from ..robot.spec import RobotSpec
 from .prior import Prior, PriorCfg, PriorTraits
 
@@ -33,7 +34,7 @@ class MechanicsPriorCfg(MechanicsCfg, PriorCfg):
 class MechanicsPrior(Prior):
     """A control step by mechanics. A network behind it says what they miss, in units of what they usually miss."""
 
-    traits = PriorTraits(only_near_contact=True, scaled_by_error=True)
+    traits = PriorTraits(only_near_contact=True, scaled_by_error=True, takes_parameters=True)
     exportable = False
 
     def __init__(self, mechanics: Mechanics):
@@ -46,8 +47,14 @@ class MechanicsPrior(Prior):
         self.mechanics = mechanics
 
     @override
-    def forward(self, state: Tensor, control: Tensor, contacts: Contacts | None = None) -> Tensor:
-        return self.mechanics(state, control, contacts)
+    def forward(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None = None,
+        parameters: PhysicalParameters | None = None,
+    ) -> Tensor:
+        return self.mechanics(state, control, contacts, parameters)
 
 
 __all__ = ["MechanicsPrior", "MechanicsPriorCfg"]

@@ -17,6 +17,7 @@ from ..contact.grounds import Ground
 from ..network.architectures.base import Cache, Past, SequenceModel
 from ..network.normalisation import Normaliser
 from ..robot.frames import ChangeCodec
+from ..robot.physical_parameters import PhysicalParameters
 from ..robot.spec import RobotSpec
 from .config import PredictorCfg
 from .motion_bounds import MotionBounds
@@ -71,6 +72,13 @@ class Predictor(nn.Module):
         """Where it lives."""
         return self.change_normaliser.mean.device
 
+    @property
+    def takes_parameters(self) -> bool:
+        """Whether masses, friction, gains and the like may differ from those of the specification. What a network adds
+        has not seen other numbers than those of its training.
+        """
+        return self.prior is not None and self.prior.traits.takes_parameters
+
     def contacts(self, state: Tensor, ground: Ground | None, env_ids: Tensor | None = None) -> Contacts | None:
         """Contacts of states with a ground; None when the predictor sees none.
 
@@ -90,26 +98,40 @@ class Predictor(nn.Module):
 
     # -- whole sequences -------------------------------------------------------------------------------------------
 
-    def forward(self, state: Tensor, control: Tensor, contacts: Contacts | None = None) -> Prediction:
+    def forward(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None = None,
+        parameters: PhysicalParameters | None = None,
+    ) -> Prediction:
         """Predicts every step of some sequences, each from its own past only.
 
         Args:
             state: States, shape (B, T, S).
             control: Controls held over each step, shape (B, T, C).
             contacts: Contacts of the states, leading dimensions (B, T). None only if the predictor sees none.
+            parameters: What of the robot differs from its specification, see :attr:`takes_parameters`.
 
         Returns:
             Predictions, leading dimensions (B, T).
         """
-        return self.decode(self.encode(state, control, contacts), state)
+        return self.decode(self.encode(state, control, contacts, parameters), state)
 
-    def encode(self, state: Tensor, control: Tensor, contacts: Contacts | None = None) -> Encoded:
+    def encode(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None = None,
+        parameters: PhysicalParameters | None = None,
+    ) -> Encoded:
         """What the network is given, and what the prior predicts. The first half of :meth:`forward`.
 
         Args:
             state: States, shape (..., S).
             control: Controls held over the step, shape (..., C).
             contacts: Contacts of the states, same leading dimensions. None only if the predictor sees none.
+            parameters: What of the robot differs from its specification, see :attr:`takes_parameters`.
         """
         spec = self.spec
         if state.shape[-1] != spec.state.dim or control.shape[-1] != spec.control_dim:
@@ -118,8 +140,9 @@ class Predictor(nn.Module):
                 f"expected {spec.state.dim} and {spec.control_dim} for '{spec.name}'"
             )
         if self.prior is None:
+            self._refuse_parameters(parameters)
             return self.residual.encode(state, control, contacts, None)
-        change = self.prior(state, control, contacts)
+        change = self._prior_change(state, control, contacts, parameters)
         encoded = self.residual.encode(state, control, contacts, change)
         return encoded._replace(prior_change=self.change_normaliser(change))
 
@@ -132,20 +155,37 @@ class Predictor(nn.Module):
         """
         return self.residual(encoded, state)
 
-    def prior_prediction(self, state: Tensor, control: Tensor, contacts: Contacts | None = None) -> Prediction:
+    def prior_prediction(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None = None,
+        parameters: PhysicalParameters | None = None,
+    ) -> Prediction:
         """What the prior predicts, without the network; arguments as of :meth:`encode`."""
         if self.prior is None:
             raise ValueError(f"got no prior in the predictor of '{self.spec.name}', expected one")
-        return Prediction(self.change_normaliser(self.prior(state, control, contacts)))
+        return Prediction(self.change_normaliser(self._prior_change(state, control, contacts, parameters)))
 
-    def prefill(self, state: Tensor, control: Tensor, contacts: Contacts | None = None) -> tuple[Prediction, Past]:
+    def prefill(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None = None,
+        parameters: PhysicalParameters | None = None,
+    ) -> tuple[Prediction, Past]:
         """As :meth:`forward`, and also returns the past with which :meth:`extend` goes on from the sequences' end."""
-        return self.residual.prefill(self.encode(state, control, contacts), state)
+        return self.residual.prefill(self.encode(state, control, contacts, parameters), state)
 
     # -- one step --------------------------------------------------------------------------------------------------
 
     def extend(
-        self, state: Tensor, control: Tensor, contacts: Contacts | None = None, past: Past | None = None
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None = None,
+        past: Past | None = None,
+        parameters: PhysicalParameters | None = None,
     ) -> tuple[Prediction, Past]:
         """Predicts one more step. Functional: gradients flow to the inputs, the weights and through the past.
 
@@ -154,15 +194,23 @@ class Predictor(nn.Module):
             control: Controls held over the step, shape (B, C).
             contacts: Contacts of the states, leading dimension (B,). None only if the predictor sees none.
             past: What the call before, or :meth:`prefill`, returned; None at the start.
+            parameters: What of the robot differs from its specification, see :attr:`takes_parameters`.
         """
-        return self.residual.extend(self.encode(state, control, contacts), state, past)
+        return self.residual.extend(self.encode(state, control, contacts, parameters), state, past)
 
     def init_cache(self, batch: int, device: torch.device | str | None = None) -> Cache:
         """An empty history of ``batch`` environments for :meth:`step`."""
         return self.residual.init_cache(batch, device)
 
     @torch.no_grad()
-    def step(self, state: Tensor, control: Tensor, contacts: Contacts | None, cache: Cache) -> Prediction:
+    def step(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None,
+        cache: Cache,
+        parameters: PhysicalParameters | None = None,
+    ) -> Prediction:
         """Predicts one more step of every environment and updates the cache in place. Without gradients.
 
         Args:
@@ -170,12 +218,32 @@ class Predictor(nn.Module):
             control: Controls held over the step, shape (B, C).
             contacts: Contacts of the states, leading dimension (B,). None only if the predictor sees none.
             cache: History of the same environments.
+            parameters: What of the robot differs from its specification, see :attr:`takes_parameters`.
         """
-        return self.residual.step(self.encode(state, control, contacts), state, cache)
+        return self.residual.step(self.encode(state, control, contacts, parameters), state, cache)
 
     def reset(self, cache: Cache, envs: Tensor | None = None) -> None:
         """Empties the history of some environments, see :meth:`SequenceModel.reset`."""
         self.residual.reset(cache, envs)
+
+    def _prior_change(
+        self, state: Tensor, control: Tensor, contacts: Contacts | None, parameters: PhysicalParameters | None
+    ) -> Tensor:
+        """The change of state that the prior predicts."""
+        assert self.prior is not None  # the callers have looked
+        if parameters is None or not parameters.given:
+            return self.prior(state, control, contacts)
+        self._refuse_parameters(parameters)
+        return self.prior(state, control, contacts, parameters)
+
+    def _refuse_parameters(self, parameters: PhysicalParameters | None) -> None:
+        """Raises ValueError for parameters that the predictor cannot take."""
+        if parameters is not None and parameters.given and not self.takes_parameters:
+            raise ValueError(
+                f"got other values of {', '.join(parameters.given)} than the specification's for the predictor of "
+                f"'{self.spec.name}', which has learned from the specification's alone: expected none, or a model with "
+                "mechanics (nerd train --preset mechanics)"
+            )
 
     # -- changes of state ------------------------------------------------------------------------------------------
 

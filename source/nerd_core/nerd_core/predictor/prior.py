@@ -65,6 +65,9 @@ class PriorTraits:
     """Whether what is left is proportional to what drives the robot, see :mod:`nerd_core.network.drive_scale`."""
     hidden_parts: tuple[str, ...] = ()
     """Parts of a token that what is left cannot depend on, so that the network does not see them."""
+    takes_parameters: bool = False
+    """Whether masses, friction, gains and the like may differ from the specification: its ``forward`` then has a fourth
+    argument ``parameters``, see :class:`~nerd_core.robot.physical_parameters.PhysicalParameters`."""
 
 
 @dataclass(frozen=True)

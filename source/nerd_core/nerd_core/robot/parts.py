@@ -16,6 +16,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from .materials import Material
+
 JointKind = Literal["revolute", "prismatic"]
 ControlKind = Literal["effort", "position", "velocity"]
 DriveKind = Literal["force", "acceleration"]
@@ -206,6 +208,8 @@ class ContactSlot:
     """Distance from the point to the surface [m]; zero for corners and hull points."""
     shape: SlotShape
     """Kind of the collision shape that the slot stands for."""
+    material: Material | None = None
+    """What the shape is made of; None in specifications that do not say it. Not part of the content hash."""
 
     @property
     def gate(self) -> float:
@@ -238,6 +242,7 @@ __all__ = [
     "Inertia",
     "Joint",
     "JointKind",
+    "Material",
     "Mimic",
     "Quaternion",
     "SlotShape",

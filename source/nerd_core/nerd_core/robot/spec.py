@@ -33,6 +33,7 @@ from .parts import (
     Guard,
     Inertia,
     Joint,
+    Material,
     Mimic,
     Parameter,
     Quaternion,
@@ -47,6 +48,9 @@ SCHEMA = "nerd.robot_spec/1"
 
 AXES: dict[str, Vector] = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 
+SET_ASIDE = ("guard", "tendons", "other_forces", "position_iterations", "velocity_iterations", "ground")
+"""Fields of a robot that are not part of the content hash."""
+
 NOT_OF_THE_MEANING = {
     "bodies": (
         "inertia",
@@ -57,9 +61,10 @@ NOT_OF_THE_MEANING = {
         "max_angular_velocity",
     ),
     "joints": ("drive", "target", "dynamic_friction", "viscous_friction", "mimic"),
+    "slots": ("material",),
 }
-"""Fields that say how a robot moves, and not what a number means: specifications that differ in them go together, and
-those from before there were such fields still do."""
+"""Fields of its parts that say how a robot moves, and not what a number means: specifications that differ in them go
+together, and those from before there were such fields still do."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +118,16 @@ class RobotSpec:
     """SHA-256 of the robot's description (USD layers) that the teacher was built from."""
     tendons: tuple[str, ...] = ()
     """Names of tendons that couple joints. Not part of the content hash."""
+    other_forces: tuple[str, ...] = ()
+    """What else acts in the simulator and has no place in a specification, each in words. Not part of the content
+    hash."""
+    position_iterations: int | None = None
+    """Position iterations of the simulator's solver in a physics step; None in specifications that do not say it. Not
+    part of the content hash, nor is what follows."""
+    velocity_iterations: int = 0
+    """Velocity iterations behind them."""
+    ground: Material | None = None
+    """What the ground is made of; None in specifications that do not say it."""
     guard: Guard = field(default_factory=Guard)
     """Bounds of a sane state. Not part of the content hash: they do not change what a tensor means."""
 
@@ -155,12 +170,12 @@ class RobotSpec:
         return columns, [self.joint_names.index(self.controls[i].joint) for i in columns]
 
     def meaning(self) -> dict[str, Any]:
-        """The plain form of what fixes the meaning of a tensor: all but guard, tendons and :data:`NOT_OF_THE_MEANING`.
-        Each number has the type that its field declares (1 becomes 1.0).
+        """The plain form of what fixes the meaning of a tensor: all but :data:`SET_ASIDE` and
+        :data:`NOT_OF_THE_MEANING`. Each number has the type that its field declares (1 becomes 1.0).
         """
         plain = to_plain(from_plain(RobotSpec, to_plain(self)))
-        plain.pop("guard")
-        plain.pop("tendons")
+        for name in SET_ASIDE:
+            plain.pop(name)
         for name, left_out in NOT_OF_THE_MEANING.items():
             for each in plain[name]:
                 for field_name in left_out:
@@ -230,6 +245,7 @@ __all__ = [
     "Guard",
     "Inertia",
     "Joint",
+    "Material",
     "Mimic",
     "Parameter",
     "Quaternion",

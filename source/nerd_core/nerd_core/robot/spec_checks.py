@@ -10,6 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, get_args
 
 from ..files.messages import shortened
+from .materials import Material
 from .parts import ControlKind, Inertia, Joint, SlotShape, SpecError
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 MAX_NAME = 200
 """Longest name of a robot, joint or body [characters]."""
 
-MAX_ITEMS = {"joints": 1024, "bodies": 1024, "controls": 2048, "slots": 4096}
+MAX_ITEMS = {"joints": 1024, "bodies": 1024, "controls": 2048, "slots": 4096, "other_forces": 1024}
 """Longest lists of a specification that is read from a file. What is made of them grows faster than they do."""
 
 MIN_DT, MAX_DT = 1.0e-9, 1.0e3
@@ -26,6 +27,12 @@ MIN_DT, MAX_DT = 1.0e-9, 1.0e3
 
 MAX_DECIMATION = 1_000_000
 """Most physics steps in a control step."""
+
+MAX_ITERATIONS = 255
+"""Most iterations of a solver in a physics step, PhysX's bound."""
+
+MAX_FRICTION = 1.0e4
+"""Largest coefficient of friction."""
 
 TOLERANCE = 1.0e-3
 """What rounding may do to a length of one, and to inertias, as a share."""
@@ -93,6 +100,10 @@ def check_spec(spec: RobotSpec) -> None:
         if not (math.isfinite(slot.radius) and slot.radius >= 0.0):
             raise SpecError(f"robot '{spec.name}': got slot radius {slot.radius}, expected a finite number >= 0")
         _check_vector(spec, f"point of a slot on '{slot.body}'", slot.point)
+        if slot.material is not None:
+            _check_material(spec, f"a slot on '{slot.body}'", slot.material)
+    if spec.ground is not None:
+        _check_material(spec, "the ground", spec.ground)
     for joint in spec.joints:
         _check_joint(spec, joint)
     for body in spec.bodies:
@@ -125,11 +136,30 @@ def check_spec(spec: RobotSpec) -> None:
             f"{MAX_DECIMATION}"
         )
 
+    least = {"position_iterations": 1, "velocity_iterations": 0}
+    for what, smallest in least.items():
+        value = getattr(spec, what)
+        if value is not None and not smallest <= value <= MAX_ITERATIONS:
+            raise SpecError(
+                f"robot '{spec.name}': got {shortened(value)} {what}, expected {smallest} to {MAX_ITERATIONS}"
+            )
+
+
+def _check_material(spec: RobotSpec, what: str, material: Material) -> None:
+    """Raises :class:`SpecError` for friction below zero or huge, and for restitution that is no share."""
+    numbers = material.static_friction, material.dynamic_friction
+    if not all(0.0 <= value <= MAX_FRICTION for value in numbers):
+        raise SpecError(
+            f"robot '{spec.name}': got friction of {numbers} of {what}, expected numbers from 0 to {MAX_FRICTION:g}"
+        )
+    if not 0.0 <= material.restitution <= 1.0:
+        raise SpecError(f"robot '{spec.name}': got a restitution of {material.restitution} of {what}, expected 0 to 1")
+
 
 def _check_names(spec: RobotSpec) -> None:
     """Raises :class:`SpecError` for names that are too long to be repeated, wherever they stand."""
     named = [spec.name, spec.asset_hash, *spec.joint_names, *(control.joint for control in spec.controls)]
-    named += [slot.body for slot in spec.slots]
+    named += [slot.body for slot in spec.slots] + [*spec.other_forces]
     named += [name for body in spec.bodies for name in (body.name, body.parent, body.joint) if name is not None]
     for name in named:
         if len(name) > MAX_NAME:

@@ -60,7 +60,7 @@ def state_errors(spec: RobotSpec, state: Tensor, truth: Tensor) -> dict[str, Ten
 def joint_errors(spec: RobotSpec, state: Tensor, truth: Tensor) -> Tensor:
     """Absolute difference of every joint [rad or m], angles that wrap the short way round, shape (..., J)."""
     difference = state[..., spec.state.joint_pos] - truth[..., spec.state.joint_pos]
-    wraps = torch.tensor([bool(joint.wraps) for joint in spec.joints], device=state.device)
+    wraps = torch.tensor([bool(joint.wraps) for joint in spec.joints], dtype=torch.bool, device=state.device)
     return torch.where(wraps, wrap_to_pi(difference), difference).abs()
 
 

@@ -65,6 +65,8 @@ class SolverParameters:
     """Delassus diagonal of contacts, in the mean."""
     hidden: int
     """Hidden features of the rules; 0 without rules."""
+    sliding_share: float
+    """Friction of a contact that slides, as a share of that of one at rest."""
 
 
 @wp.struct
@@ -351,6 +353,8 @@ def solve_contact(robot: Any, weights: Any, work: Any, substep: int, contact: in
             b = b - relaxation / y.delassus * y_velocity
             largest = constants[Constant.FRICTION_COEFFICIENT] * factors[Factor.FRICTION_COEFFICIENT] * new
             share = wp.min(largest / wp.sqrt(a * a + b * b + EPSILON), 1.0)
+            if share < 1.0:
+                share = share * robot.solver.sliding_share
             a = a * share
             b = b * share
     if impulse == 0.0:

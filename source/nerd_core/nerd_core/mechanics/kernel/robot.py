@@ -246,7 +246,7 @@ def _joints(spec: RobotSpec, solver: ConstraintSolver, velocities: dict[int, int
 
 def _drives(spec: RobotSpec, solver: ConstraintSolver) -> list[Any]:
     """What stays the same of what acts in each joint, in the order of the solver."""
-    drives, substep_dt = [], spec.physics_dt / solver.cfg.substeps
+    drives, substep_dt = [], spec.physics_dt / solver.substeps
     for row, number in enumerate(solver.joints.tolist()):
         joint, drive = spec.joints[number], DriveParameters()
         drive.body = next(i for i, body in enumerate(spec.bodies) if body.joint == joint.name)
@@ -306,10 +306,10 @@ def _slots(spec: RobotSpec, solver: ConstraintSolver) -> list[Any]:
 def _numbers(spec: RobotSpec, solver: ConstraintSolver) -> Any:
     """Numbers of the solver."""
     cfg, numbers = solver.cfg, SolverParameters()
-    numbers.dt, numbers.substeps, numbers.softening = spec.physics_dt, cfg.substeps, 1.0 + cfg.compliance
+    numbers.dt, numbers.substeps, numbers.softening = spec.physics_dt, solver.substeps, 1.0 + cfg.compliance
     numbers.reach, numbers.reach_by_radius = cfg.reach, cfg.reach_by_radius
     numbers.typical_delassus = solver.typical_delassus[0].item() if solver.max_contacts else 1.0
-    numbers.hidden = cfg.hidden
+    numbers.hidden, numbers.sliding_share = cfg.hidden, solver.sliding_share
     return numbers
 
 

@@ -1,0 +1,75 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""``nerd data import``: measurements of a real mechanism become a dataset that ``nerd train`` takes.
+
+.. code-block:: bash
+
+    nerd data import cube.h5 --split train --out data/cube
+    nerd data import pendulum.h5 --rate 100 --effort commanded --delay 0.008 --out data/pendulum
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from ..files.bounds import bounded, check_bounds
+from ..files.outputs import require_folder
+from ..recordings.conversion import ConversionCfg, converted, write_dataset
+from ..recordings.reading import read_recordings
+from .terminal import say
+
+
+@dataclass
+class Import:
+    """Make a dataset of trajectories from a file of measurements."""
+
+    path: tyro.conf.Positional[Path]
+    """File of measurements: HDF5 of the schemas ``realdata.*``."""
+    out: Path
+    """Folder of the new dataset."""
+    split: str = "all"
+    """Split to take, for instance ``train`` or ``val``; ``all`` for all, each in a shard of its name."""
+    family: tuple[str, ...] = ()
+    """Families of runs to take; all by default."""
+    without_family: tuple[str, ...] = ()
+    """Families of runs to leave out."""
+    count: int | None = bounded(None, at_least=1)
+    """Runs to take, the first of them in the order of the file; all by default."""
+    conversion: Annotated[ConversionCfg, tyro.conf.arg(name="")] = field(default_factory=ConversionCfg)
+    """How measurements become trajectories."""
+
+    def __post_init__(self):
+        check_bounds(self)
+
+
+def import_recordings(command: Import) -> int:
+    """Does what ``nerd data import`` was told.
+
+    Args:
+        command: What it was told.
+    """
+    require_folder(command.out, "--out")
+    recordings = read_recordings(command.path).of_split(command.split)
+    if command.family:
+        recordings = recordings.where(lambda each: each.family in command.family, f"families {command.family}")
+    if command.without_family:
+        left = command.without_family
+        recordings = recordings.where(lambda each: each.family not in left, f"families other than {left}")
+    if command.count is not None:
+        recordings = recordings.first(command.count)
+    manifest = write_dataset(recordings, command.out, command.conversion)
+    spec = converted(recordings, command.conversion).spec
+    runs = len(recordings.recordings)
+    say(
+        f"{runs:,} runs of '{spec.name}': {manifest.trajectories:,} trajectories, {manifest.transitions:,} transitions "
+        f"of {spec.control_dt * 1e3:.4g} ms in {command.out}"
+    )
+    return 0
+
+
+__all__ = ["Import", "import_recordings"]
