@@ -15,7 +15,8 @@ floating robot whose linear and angular velocity are corrected until its momentu
 are kept. What was measured on PhysX stands in ``docs/lab-notebook.md``. Whatever else a simulator knows is left to a
 network.
 
-Where no gradients are asked for, one kernel takes the same step (:mod:`nerd_core.mechanics.kernel`).
+In single precision one kernel takes the same step, and another pulls gradients back through it
+(:mod:`nerd_core.mechanics.kernel`).
 
 Example::
 
@@ -45,11 +46,12 @@ from .constraint_solver import ConstraintSolver
 from .engine_settings import tell_what_is_left_out
 from .external_wrench import ExternalWrench
 from .joint_drives import has_drive
-from .kernel.verification import TRIAL_STATES, differentiated_otherwise, verified_kernel
+from .kernel.verification import TRIAL_STATES, Step, differentiated_otherwise, verified_gradient, verified_kernel
 from .multibody import BodyFrames, BodyMotion, CentroidalMomentum, Multibody
 from .vectors import cross, length, rotate, rotate_inverse
 
 if TYPE_CHECKING:
+    from .kernel.adjoint.robot import RobotGradient
     from .kernel.robot import RobotKernel
 
 
@@ -92,10 +94,11 @@ class Mechanics(nn.Module):
         self._rows: PhysicalParameters | None = None
         """What differs from the specification, for as many states as come."""
         self._kernels: dict[torch.device, RobotKernel | None] = {}
+        self._gradients: dict[torch.device, RobotGradient | None] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies make kernels of their own."""
-        return {**self.__dict__, "_kernels": {}}
+        return {**self.__dict__, "_kernels": {}, "_gradients": {}}
 
     def forward(
         self,
@@ -121,8 +124,7 @@ class Mechanics(nn.Module):
         lead, state = state.shape[:-1], state.reshape(-1, self.spec.state.dim)
         control = control.reshape(len(state), self._effort_matrix.shape[1])
         contacts = self._contacts_of(state, contacts)
-        kernel = self._kernel_for(state, control, contacts)
-        step = self._next_state if kernel is None else kernel
+        step = self._step_for(state, control, contacts)
         return self._change(state, step(state, control, contacts)).reshape(*lead, self.codec.dim)
 
     def with_parameters(self, rows: PhysicalParameters) -> Mechanics:
@@ -155,19 +157,37 @@ class Mechanics(nn.Module):
         contacts = contacts.reshape(-1)
         return contacts.map(lambda each: each.expand(count, *each.shape[1:])) if contacts.lead != (count,) else contacts
 
+    def _step_for(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> Step:
+        """What takes this step: the kernel where it can, with its adjoint where gradients are asked for, else
+        PyTorch.
+        """
+        kernel = self._kernel_for(state, control, contacts)
+        if kernel is None:
+            return self._next_state
+        inputs = [state, control, *self.solver.parameters(), *(() if contacts is None else contacts.tensors()[:2])]
+        if not torch.is_grad_enabled() or not any(each.requires_grad for each in inputs):
+            return kernel
+        if state.device not in self._gradients:
+            states, controls = _finite(state, control)
+            if not len(states):
+                return self._next_state
+            self._gradients[state.device] = verified_gradient(self.spec, kernel, states, controls, self._next_state)
+        return self._gradients[state.device] or self._next_state
+
     def _kernel_for(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> RobotKernel | None:
-        """The kernel, if there is one and it can take this step: without derivatives, in single precision."""
-        differentiated = torch.is_grad_enabled() or differentiated_otherwise()
-        if self._rows is not None or differentiated or torch.compiler.is_compiling():
+        """The kernel, if there is one and it can take this step: in single precision, and differentiated backwards at
+        most.
+        """
+        if self._rows is not None or differentiated_otherwise() or torch.compiler.is_compiling():
             return None
         tensors = [state, control, self.solver.constants, *(() if contacts is None else contacts.tensors()[:2])]
         if any(each.dtype != torch.float32 or each.device != state.device for each in tensors):
             return None
         if state.device not in self._kernels:
-            finite = (state.isfinite().all(-1) & control.isfinite().all(-1)).nonzero().flatten()[:TRIAL_STATES]
-            if not len(finite):
+            states, controls = _finite(state, control)
+            if not len(states):
                 return None  # there will be other states
-            args = self.spec, self.solver, self._ramp_mean, state[finite], control[finite]
+            args = self.spec, self.solver, self._ramp_mean, states, controls
             self._kernels[state.device] = verified_kernel(*args, reference=self._next_state)
         return self._kernels[state.device]
 
@@ -294,6 +314,12 @@ class Mechanics(nn.Module):
         target = rotate_inverse(rotation_step, momentum.linear + self.spec.physics_dt * self._gravity_mass * gravity)
         linear = (target - after.linear) / self.mass - cross(angular, after.centre_of_mass)
         return torch.cat((velocity[:3] + linear, velocity[3:6] + angular, velocity[6:]))
+
+
+def _finite(state: Tensor, control: Tensor) -> tuple[Tensor, Tensor]:
+    """The first of the states that are finite with their controls, for a trial."""
+    finite = (state.isfinite().all(-1) & control.isfinite().all(-1)).nonzero().flatten()[:TRIAL_STATES]
+    return state[finite].detach(), control[finite].detach()
 
 
 def require_known_forces(spec: RobotSpec) -> None:

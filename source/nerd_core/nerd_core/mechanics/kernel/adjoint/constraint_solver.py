@@ -393,8 +393,9 @@ def pull_contact(
         size = wp.sqrt(a * a + b * b + EPSILON)
         share = coefficient * impulse / size
         if share < 1.0:
+            share = share * robot.solver.sliding_share
             along = a * by_a + b * by_b
-            by_largest = along / size
+            by_largest = robot.solver.sliding_share * along / size
             by_a, by_b = share * (by_a - along / (size * size) * a), share * (by_b - along / (size * size) * b)
             by_new = by_new + coefficient * by_largest
             by_constants[Constant.FRICTION_COEFFICIENT] = (

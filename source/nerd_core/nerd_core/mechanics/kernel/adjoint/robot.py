@@ -13,7 +13,6 @@ import warp as wp
 from torch import Tensor
 
 from ....contact.contacts import Contacts
-from ...constants import Constant
 from ..robot import ENVS_A_LAUNCH, RobotKernel
 from ..step import make_kernel
 from .step import make_adjoint
@@ -33,6 +32,7 @@ class RobotGradient:
         self.robot = robot
         self._kept = make_kernel(robot.sizes, robot.types, is_kept=True)
         self._adjoint, self._gradients_type = make_adjoint(robot.sizes, robot.types)
+        self._free: list[tuple[int, Any]] = []
         robot.load(self._kept)
         robot.load(self._adjoint)
 
@@ -44,27 +44,27 @@ class RobotGradient:
         found: Any = _Step.apply(self, active, state, control, distance, normal, constants, inner, outer)
         return found
 
-    def keep(self, tensors: tuple[Tensor, ...], active: Tensor) -> tuple[Tensor, Any]:
+    def keep(self, tensors: tuple[Tensor, ...], active: Tensor) -> tuple[Tensor, _Lease]:
         """The next states, and what their adjoint needs.
 
         Args:
             tensors: What :meth:`RobotKernel.arguments` takes.
             active: Whether there is any ground below slots.
         """
-        trace = self._new_trace(len(tensors[0]))
+        lease = _Lease(self, len(tensors[0]))
         next_state = torch.empty_like(tensors[0])
-        self.robot.launch(self._kept, len(next_state), [*self.robot.arguments(tensors, active), trace, next_state])
-        return next_state, trace
+        self.robot.launch(self._kept, len(next_state), [*self.robot.arguments(tensors, active), lease.trace, next_state])
+        return next_state, lease
 
     def pull(
-        self, tensors: tuple[Tensor, ...], active: Tensor, trace: Any, by_next: Tensor, wants_weights: bool
+        self, tensors: tuple[Tensor, ...], active: Tensor, lease: _Lease, by_next: Tensor, wants_weights: bool
     ) -> tuple[Tensor, ...]:
         """Derivatives by all of ``tensors``, those by constants and rules zero where they are not wanted.
 
         Args:
             tensors: What :meth:`keep` had.
             active: The same.
-            trace: What it kept.
+            lease: What it kept.
             by_next: Derivatives by the next states.
             wants_weights: Whether those by constants and rules are wanted.
         """
@@ -81,9 +81,23 @@ class RobotGradient:
         gradients.inner = wp.from_torch(shared[1], dtype=types.features)
         gradients.outer = wp.from_torch(shared[2], dtype=types.factors)
         gradients.wants_weights, gradients.chunk_size = int(wants_weights), ENVS_A_LAUNCH
-        arguments = [*self.robot.arguments(tensors, active), trace, wp.from_torch(by_next.contiguous()), gradients]
+        arguments = [*self.robot.arguments(tensors, active), lease.trace, wp.from_torch(by_next.contiguous()), gradients]
         self.robot.launch(self._adjoint, count, arguments)
         return *found, *(each.sum(0) for each in shared)
+
+    def take_trace(self, count: int) -> Any:
+        """Memory for what a step of so many environments keeps: that of an earlier step of as many, or new. Fresh
+        memory costs as much time as what is written to it.
+        """
+        while self._free:
+            of, trace = self._free.pop()
+            if of == count:
+                return trace
+        return self._new_trace(count)
+
+    def give_back(self, count: int, trace: Any) -> None:
+        """Takes memory back that nothing needs any more."""
+        self._free.append((count, trace))
 
     def _new_trace(self, count: int) -> Any:
         """Memory for what a step keeps."""
@@ -110,13 +124,25 @@ class RobotGradient:
         return trace
 
 
+class _Lease:
+    """Memory in use, as long as the graph of a step is there."""
+
+    def __init__(self, owner: RobotGradient, count: int):
+        self._owner, self._count, self.trace = owner, count, owner.take_trace(count)
+
+    def __del__(self):
+        """Gives the memory back."""
+        if hasattr(self, "trace"):
+            self._owner.give_back(self._count, self.trace)
+
+
 class _Step(torch.autograd.Function):
     """A control step, and its adjoint."""
 
     @staticmethod
     def forward(ctx: Any, owner: RobotGradient, active: Tensor, *tensors: Tensor) -> Tensor:
         """See :meth:`RobotGradient.keep`."""
-        next_state, ctx.trace = owner.keep(tensors, active)
+        next_state, ctx.lease = owner.keep(tensors, active)
         ctx.owner = owner
         ctx.save_for_backward(active, *tensors)
         return next_state
@@ -124,10 +150,16 @@ class _Step(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *by: Tensor) -> Any:
         """See :meth:`RobotGradient.pull`."""
+        if torch.is_grad_enabled():
+            raise RuntimeError(
+                "got create_graph=True for a step by the kernel of mechanics, expected first derivatives only: set "
+                "NERD_FUSED=0, which leaves mechanics to PyTorch, for second ones"
+            )
         active, *tensors = ctx.saved_tensors
         wants_weights = any(ctx.needs_input_grad[6:])
-        found = ctx.owner.pull(tuple(tensors), active, ctx.trace, by[0], wants_weights)
-        return None, None, *found
+        found = ctx.owner.pull(tuple(tensors), active, ctx.lease, by[0], wants_weights)
+        wanted = zip(found, ctx.needs_input_grad[2:], strict=True)
+        return None, None, *(each if needed else None for each, needed in wanted)
 
 
-__all__ = ["Constant", "RobotGradient"]
+__all__ = ["RobotGradient"]
