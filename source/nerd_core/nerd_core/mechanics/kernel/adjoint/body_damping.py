@@ -71,9 +71,7 @@ def pull_damping_force(
         angular = slowing(bodies[i].angular_velocity, each.angular_damping, each.max_angular_velocity, physics_dt)
         force = -tree[i].mass * linear
         torque = wp.cross(centre, force) - inertia * angular
-        by_force, by_torque = pull_generalised_force(
-            tree, floating, bodies, adjoints, i, force, torque, by_generalised
-        )
+        by_force, by_torque = pull_generalised_force(tree, floating, bodies, adjoints, i, force, torque, by_generalised)
         by_force = by_force + wp.cross(by_torque, centre)
         adjoints[i].centre_of_mass = adjoints[i].centre_of_mass + wp.cross(force, by_torque)
         adjoints[i].mass = adjoints[i].mass - wp.dot(linear, by_force)

@@ -97,8 +97,8 @@ def pull_contact_rows(
     )
     by_angular = dt * constants[Constant.ANGULAR_BIAS_SHARE] * by_bias
     by_arm = wp.cross(by_angular, bodies[body].angular_bias)
-    by_bodies[body].linear_bias = (
-        by_bodies[body].linear_bias + dt * (constants[Constant.LINEAR_BIAS_SHARE] * by_bias + by_sliding)
+    by_bodies[body].linear_bias = by_bodies[body].linear_bias + dt * (
+        constants[Constant.LINEAR_BIAS_SHARE] * by_bias + by_sliding
     )
     by_bodies[body].linear_velocity = by_bodies[body].linear_velocity + by_sliding
     by_bodies[body].angular_bias = by_bodies[body].angular_bias + wp.cross(arm, by_angular)

@@ -15,7 +15,7 @@ from typing import Any
 
 import warp as wp
 
-from ...constants import EPSILON, MIN_FACTOR, TRAIT_CENTRE, UNREACHABLE, Constant, Factor
+from ...constants import EPSILON, TRAIT_CENTRE, UNREACHABLE, Constant, Factor
 from ..constraint_solver import contact_factors, rate_factor, stop_gap
 from ..rules import Factors, rule_factors
 from .joint_drives import pull_drive_impulse, pull_friction_impulse, pull_speed_limit_impulse
@@ -204,9 +204,7 @@ def pull_joint(
         brake = -braking * velocity
         by_change = wp.dot(by_solved, whitened)
         braked = velocity + delassus * brake
-        by_braked = pull_stop_impulse(
-            robot, weights, gradients, work, adjoint, chunk, substep, i, braked, by_change
-        )
+        by_braked = pull_stop_impulse(robot, weights, gradients, work, adjoint, chunk, substep, i, braked, by_change)
         by_brake = by_change + delassus * by_braked
         by_velocity = by_braked - braking * by_brake
         by_rows[i].delassus = by_rows[i].delassus + brake * by_braked + braking * braking * velocity * by_brake
@@ -322,9 +320,7 @@ def pull_contact_factors(
     by_rows[i].velocity = by_rows[i].velocity + by_normal[2]
     by_rows[i].impulse = by_rows[i].impulse + normal.delassus * by_normal[3]
     by_rows[i].delassus = (
-        by_rows[i].delassus
-        + normal.impulse * by_normal[3]
-        + by_traits[0] * (1.0 - share) / (normal.delassus + typical)
+        by_rows[i].delassus + normal.impulse * by_normal[3] + by_traits[0] * (1.0 - share) / (normal.delassus + typical)
     )
     for k in range(2):
         by_rows[i + 1 + k].velocity = by_rows[i + 1 + k].velocity + by_slip[k]
@@ -402,9 +398,7 @@ def pull_contact(
                 by_constants[Constant.FRICTION_COEFFICIENT]
                 + factors[Factor.FRICTION_COEFFICIENT] * impulse * by_largest
             )
-            by_factors[Factor.FRICTION_COEFFICIENT] = (
-                constants[Constant.FRICTION_COEFFICIENT] * impulse * by_largest
-            )
+            by_factors[Factor.FRICTION_COEFFICIENT] = constants[Constant.FRICTION_COEFFICIENT] * impulse * by_largest
         by_old_a = by_old_a + by_a
         by_old_b = by_old_b + by_b
         by_x, by_y = -relaxation / x.delassus * by_a, -relaxation / y.delassus * by_b
@@ -534,9 +528,7 @@ def make_pull_substep(is_driven: bool, is_coupled: bool) -> Any:
                     robot, weights, gradients, work, adjoint, chunk, substep, i, before, by_solved
                 )
             else:
-                by_solved = pull_joint(
-                    robot, weights, gradients, work, adjoint, chunk, substep, i, before, by_solved
-                )
+                by_solved = pull_joint(robot, weights, gradients, work, adjoint, chunk, substep, i, before, by_solved)
         if wp.static(is_coupled):
             by_solved = pull_mimics(robot, work, adjoint, substep, by_solved)
         for i in range(total):

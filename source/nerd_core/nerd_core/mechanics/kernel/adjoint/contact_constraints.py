@@ -71,5 +71,3 @@ def pull_gap(
     adjoint.offsets[slot] = adjoint.offsets[slot] - by_gap
     adjoint.normals[slot] = adjoint.normals[slot] + by_gap * root_displacement
     return by_gap * centre, by_gap * environment_normal
-
-

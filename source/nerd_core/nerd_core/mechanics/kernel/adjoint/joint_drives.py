@@ -31,9 +31,7 @@ class DriveAdjoint:
 
 
 @wp.func
-def pull_drive_impulse(
-    robot: Any, work: Any, adjoint: Any, i: int, substep: int, velocity: float, by_impulse: float
-):
+def pull_drive_impulse(robot: Any, work: Any, adjoint: Any, i: int, substep: int, velocity: float, by_impulse: float):
     """The adjoint of :func:`~nerd_core.mechanics.kernel.joint_drives.drive_impulse`.
 
     Args:

@@ -256,9 +256,8 @@ def pull_centroidal_momentum(
         + wp.cross(linear, by_angular_momentum)
         - wp.cross(momentum, by_angular_momentum) / mass
     )
-    by_mass = (
-        wp.dot(linear, by_linear_momentum)
-        + wp.dot(wp.cross(first_moment, momentum), by_angular_momentum) / (mass * mass)
+    by_mass = wp.dot(linear, by_linear_momentum) + wp.dot(wp.cross(first_moment, momentum), by_angular_momentum) / (
+        mass * mass
     )
     adjoints[0].composite_mass = adjoints[0].composite_mass + by_mass
     adjoints[0].first_moment = adjoints[0].first_moment + by_moment
@@ -276,9 +275,7 @@ def pull_centroidal_momentum(
                 bodies[i].unit_angular_momentum, by_angular_momentum
             )
             adjoints[i].unit_momentum = adjoints[i].unit_momentum + velocity[own] * by_linear_momentum
-            adjoints[i].unit_angular_momentum = (
-                adjoints[i].unit_angular_momentum + velocity[own] * by_angular_momentum
-            )
+            adjoints[i].unit_angular_momentum = adjoints[i].unit_angular_momentum + velocity[own] * by_angular_momentum
     return by_velocity
 
 
@@ -362,9 +359,7 @@ def pull_motion(
 
 
 @wp.func
-def pull_inertias(
-    tree: wp.array[BodyParameters], bodies: wp.array[BodyState], adjoints: wp.array[BodyAdjoint]
-):
+def pull_inertias(tree: wp.array[BodyParameters], bodies: wp.array[BodyState], adjoints: wp.array[BodyAdjoint]):
     """The adjoint of :func:`~nerd_core.mechanics.kernel.multibody.compute_inertias`."""
     for i in range(tree.shape[0]):
         above = tree[i].parent
@@ -395,9 +390,7 @@ def pull_inertias(
         own = tree[i].mass
         turned = by_inertia * centre + wp.transpose(by_inertia) * centre
         trace = wp.trace(by_inertia)
-        adjoints[i].centre_of_mass = (
-            adjoints[i].centre_of_mass + own * (by_moment + 2.0 * trace * centre - turned)
-        )
+        adjoints[i].centre_of_mass = adjoints[i].centre_of_mass + own * (by_moment + 2.0 * trace * centre - turned)
         adjoints[i].mass = (
             adjoints[i].mass
             + by_mass

@@ -53,7 +53,9 @@ class RobotGradient:
         """
         lease = _Lease(self, len(tensors[0]))
         next_state = torch.empty_like(tensors[0])
-        self.robot.launch(self._kept, len(next_state), [*self.robot.arguments(tensors, active), lease.trace, next_state])
+        self.robot.launch(
+            self._kept, len(next_state), [*self.robot.arguments(tensors, active), lease.trace, next_state]
+        )
         return next_state, lease
 
     def pull(
@@ -81,7 +83,12 @@ class RobotGradient:
         gradients.inner = wp.from_torch(shared[1], dtype=types.features)
         gradients.outer = wp.from_torch(shared[2], dtype=types.factors)
         gradients.wants_weights, gradients.chunk_size = int(wants_weights), ENVS_A_LAUNCH
-        arguments = [*self.robot.arguments(tensors, active), lease.trace, wp.from_torch(by_next.contiguous()), gradients]
+        arguments = [
+            *self.robot.arguments(tensors, active),
+            lease.trace,
+            wp.from_torch(by_next.contiguous()),
+            gradients,
+        ]
         self.robot.launch(self._adjoint, count, arguments)
         return *found, *(each.sum(0) for each in shared)
 

@@ -472,9 +472,7 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
             pull_bias_force(tree, robot.floating, work.bodies, by_bodies, by_against)
             pull_inverse_factor(work, adjoint, zeros)
             pull_mass_matrix(tree, robot.floating, work.bodies, by_bodies, adjoint.mass_matrix)
-            by_velocity = by_velocity + pull_motion(
-                tree, robot.floating, velocity, work.bodies, by_bodies, zeros
-            )
+            by_velocity = by_velocity + pull_motion(tree, robot.floating, velocity, work.bodies, by_bodies, zeros)
             if wp.static(is_driven):
                 by_velocity = pull_slowing(robot, adjoint, record.velocity, by_velocity)
 
