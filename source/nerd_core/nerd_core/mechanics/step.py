@@ -46,7 +46,8 @@ from .constraint_solver import ConstraintSolver
 from .engine_settings import tell_what_is_left_out
 from .external_wrench import ExternalWrench
 from .joint_drives import has_drive
-from .kernel.verification import TRIAL_STATES, Step, differentiated_otherwise, verified_gradient, verified_kernel
+from .kernel.adjoint.verification import verified_gradient
+from .kernel.verification import TRIAL_STATES, Step, differentiated_otherwise, verified_kernel
 from .multibody import BodyFrames, BodyMotion, CentroidalMomentum, Multibody
 from .vectors import cross, length, rotate, rotate_inverse
 

@@ -24,7 +24,6 @@ from ...robot.spec import RobotSpec
 from ..constraint_solver import ConstraintSolver
 
 if TYPE_CHECKING:
-    from .adjoint.robot import RobotGradient
     from .robot import RobotKernel
 
 logger = logging.getLogger(__name__)
@@ -37,10 +36,6 @@ TRIAL_STATES = 64
 
 LARGEST_DIFFERENCE = 1.0e-3
 """Largest difference in half of them, beside one and the size of the number. Rounding makes a hundredth of that."""
-
-LARGEST_GRADIENT_DIFFERENCE = 1.0e-2
-"""Largest difference of derivatives in half of these states, as a share of their size. Rounding makes a thousandth of
-that."""
 
 Step = Callable[[Tensor, Tensor, "Contacts | None"], Tensor]
 
@@ -64,54 +59,22 @@ def verified_kernel(
     try:
         from .robot import RobotKernel
     except ModuleNotFoundError:
-        _warn_once("there is no Warp (pip install warp-lang)")
+        warn_once("there is no Warp (pip install warp-lang)")
         return None
     except Exception as error:  # another Warp than the one this was written for may fail in many ways
-        _warn_once(f"Warp is not the one expected ({first_line(error)})")
+        warn_once(f"Warp is not the one expected ({first_line(error)})")
         return None
     try:
         robot = RobotKernel(spec, solver, ramp_mean, state.device)
-        apart = _typical_difference(robot, reference, *_trial(spec, solver, state, control))
+        apart = _typical_difference(robot, reference, *trial(spec, solver, state, control))
     except Exception as error:  # so may compilers and drivers
-        _warn_once(f"no kernel was made for '{spec.name}' on {state.device} ({first_line(error)})")
+        warn_once(f"no kernel was made for '{spec.name}' on {state.device} ({first_line(error)})")
         return None
     if apart < LARGEST_DIFFERENCE:
         return robot
-    _warn_once(
+    warn_once(
         f"the kernel for '{spec.name}' on {state.device} is off by {apart:.1g}, expected less than "
         f"{LARGEST_DIFFERENCE:.1g}; please report this ({SWITCH}=0 leaves mechanics to PyTorch without a word)"
-    )
-    return None
-
-
-def verified_gradient(
-    spec: RobotSpec, robot: RobotKernel, state: Tensor, control: Tensor, reference: Step
-) -> RobotGradient | None:
-    """The step with gradients of a kernel that agrees with PyTorch, after its derivatives have agreed, too; else None,
-    with a warning that says why.
-
-    Args:
-        spec: The robot.
-        robot: Its kernel.
-        state: Some states, shape (M, S).
-        control: Controls for them, shape (M, C).
-        reference: The step in PyTorch.
-    """
-    try:
-        from .adjoint.robot import RobotGradient
-
-        found = RobotGradient(robot)
-        apart = _gradient_difference(found, reference, *_trial(spec, robot.solver, state, control))
-    except Exception as error:
-        _warn_once(f"no adjoint of the kernel was made for '{spec.name}' ({first_line(error)})", "gradients")
-        return None
-    if apart < LARGEST_GRADIENT_DIFFERENCE:
-        return found
-    _warn_once(
-        f"those of the kernel for '{spec.name}' on {state.device} are off by {apart:.1g} of their size, expected less "
-        f"than {LARGEST_GRADIENT_DIFFERENCE:.1g}; please report this ({SWITCH}=0 leaves mechanics to PyTorch without a "
-        "word)",
-        "gradients",
     )
     return None
 
@@ -121,7 +84,7 @@ def differentiated_otherwise() -> bool:
     return torch.autograd.forward_ad._current_level >= 0 or torch._C._are_functorch_transforms_active()
 
 
-def _trial(
+def trial(
     spec: RobotSpec, solver: ConstraintSolver, state: Tensor, control: Tensor
 ) -> tuple[Tensor, Tensor, Contacts | None]:
     """Some states as they are, and again with their joints at stops; in two of three some slots touch the ground."""
@@ -151,55 +114,19 @@ def _typical_difference(
     return float(apart.amax(-1).nan_to_num(math.inf).median())
 
 
-def _gradient_difference(
-    found: RobotGradient, reference: Step, state: Tensor, control: Tensor, contacts: Contacts | None
-) -> float:
-    """Difference of derivatives from those of PyTorch as a share of their size: by states, controls and contacts in the
-    median of all environments, and by what is learned in those that are no further apart; the larger of both.
-    """
-    learned = [each for each in found.robot.solver.parameters() if each.requires_grad]
-    weights = torch.randn(state.shape, generator=torch.Generator().manual_seed(0)).to(state)
-
-    def derivatives(step: Step, counted: Tensor) -> tuple[list[Tensor], Tensor]:
-        inputs = [each.detach().requires_grad_() for each in (state, control)]
-        touching = None if contacts is None else contacts.map(lambda x: x if x.dtype == torch.bool else _leaf(x))
-        inputs += [] if touching is None else [touching.distance, touching.normal]
-        said = (step(inputs[0], inputs[1], touching) * weights * counted).sum()
-        by = torch.autograd.grad(said, [*inputs, *learned], allow_unused=True)
-        by = [torch.zeros_like(x) if each is None else each for x, each in zip([*inputs, *learned], by, strict=True)]
-        of_learned = by[len(inputs) :]
-        return by[: len(inputs)], torch.cat([x.flatten() for x in of_learned]) if learned else state.new_zeros(0)
-
-    with torch.autocast(state.device.type, enabled=False), torch.enable_grad():
-        everywhere = torch.ones_like(state[:, :1])
-        ours, theirs = derivatives(found, everywhere)[0], derivatives(reference, everywhere)[0]
-        whole = torch.stack([each.flatten(1).norm(dim=-1) for each in theirs]).norm(dim=0)
-        apart = torch.zeros_like(whole)
-        for a, b in zip(ours, theirs, strict=True):
-            size = b.flatten(1).norm(dim=-1) + 1.0e-3 * whole
-            apart = apart.maximum((a - b).flatten(1).norm(dim=-1) / size.clamp(min=1.0e-30))
-        apart = apart.nan_to_num(math.inf)
-        typical = apart.median()
-        counted = (apart <= typical).to(state).unsqueeze(-1)
-        a, b = derivatives(found, counted)[1], derivatives(reference, counted)[1]
-    of_learned = (a - b).norm() / b.norm().clamp(min=1.0e-30) if len(learned) else typical
-    return max(float(typical), float(of_learned.nan_to_num(math.inf)))
-
-
-def _leaf(values: Tensor) -> Tensor:
-    """The same numbers, by which derivatives are taken."""
-    return values.detach().requires_grad_()
-
-
 _warned: set[str] = set()
 
 
-def _warn_once(reason: str, what: str = "mechanics") -> None:
-    """Warns once in a process."""
+def warn_once(reason: str, what: str = "mechanics") -> None:
+    """Warns once in a process.
+
+    Args:
+        reason: Why the kernel is not used.
+        what: What is left to PyTorch instead.
+    """
     if reason not in _warned:
         _warned.add(reason)
-        whose = "mechanics" if what == "mechanics" else f"{what} of mechanics"
-        logger.warning("%s are left to PyTorch, which is several times slower: %s", whose, reason)
+        logger.warning("%s are left to PyTorch, which is several times slower: %s", what, reason)
 
 
-__all__ = ["TRIAL_STATES", "SWITCH", "Step", "differentiated_otherwise", "verified_gradient", "verified_kernel"]
+__all__ = ["SWITCH", "TRIAL_STATES", "Step", "differentiated_otherwise", "trial", "verified_kernel", "warn_once"]

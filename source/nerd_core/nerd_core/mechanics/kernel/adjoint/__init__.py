@@ -8,14 +8,15 @@ so that nothing is computed twice, and the adjoint walks back through its physic
 function of PyTorch of both.
 
 Three facts make it short. *Bodies are rigid*: whatever is fixed to a body and has the derivative ``g`` at the place
-``p`` acts on the body as a force ``g`` at ``p`` would, so that derivatives by joint positions are the generalised forces
-of all these (:func:`~nerd_core.mechanics.kernel.adjoint.multibody.pull_places`). *All depends on the mass matrix by its
-inverse*: with the factor ``W`` of ``inverse(H) = W transpose(W)`` and ``S = transpose(W) dL/dW`` it is
-``dL/dH = -W S transpose(W) / 2``, whichever factor ``W`` is, so that no factorisation is pulled back. *Rotations move by
-rotation vectors*: their derivatives are three numbers, in the axes of the root.
+``p`` acts on the body as a force ``g`` at ``p`` would, so that derivatives by joint positions are the generalised
+forces of all these (``pull_places`` in ``multibody``). *All depends on the mass matrix by its inverse*: with the factor
+``W`` of ``inverse(H) = W transpose(W)`` and ``S = transpose(W) dL/dW`` it is ``dL/dH = -W S transpose(W) / 2``,
+whichever factor ``W`` is, so that no factorisation is pulled back. *Rotations move by rotation vectors*: their
+derivatives are three numbers, in the axes of the root.
 
 Example::
 
-    step = verified_gradients(spec, solver, kernel, ...)
-    next_state = step(state, control, contacts)  # has a graph of one node
+    step = verified_gradient(spec, kernel, states, controls, reference)
+    if step is not None:
+        next_state = step(state, control, contacts)  # has a graph of one node
 """
