@@ -1,9 +1,7 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""How far from PyTorch gradients of a kernel may be before they are refused; with gradients made up here, so Warp is not
-needed.
-"""
+"""How far from PyTorch gradients of a kernel may be before they are refused. They are made up here, without Warp."""
 
 from __future__ import annotations
 
