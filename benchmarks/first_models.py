@@ -7,15 +7,16 @@
     python benchmarks/first_models.py --work runs/first --only anymal --minutes 3
 
 For each robot ``nerd generate --task TASK --transitions 300000`` collects, ``nerd train DATA --out RUN --minutes 5``
-trains, and the model is rolled out from the first states of trajectories of 500 steps that another seed drew. Data and
-finished runs are kept in the work folder, so an interrupted benchmark goes on. Minutes are those of the clock: let
-nothing else run.
+trains, and the model is rolled out from the first states of trajectories of 500 steps that another seed drew. Data,
+finished runs and their numbers are kept in the work folder, so an interrupted benchmark goes on, and one without
+``--only`` shows all that there is. Minutes are those of the clock: let nothing else run.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -33,8 +34,16 @@ TASKS = {
     "cartpole": "NeRD-Cartpole",
     "ant": "NeRD-Ant-Run",
     "g1": "NeRD-Velocity-G1",
+    "stilts": "NeRD-Workshop-Stilts",
+    "gripper": "NeRD-Workshop-Gripper",
 }
-"""Robots and their tasks."""
+"""Robots and their tasks. The last two are of a package that knows nothing of this repository."""
+
+PACKAGE = Path(__file__).parents[1] / "tests" / "support" / "workshop_robots.py"
+"""What installs that package."""
+
+MEASURED = "measured.json"
+"""File in the folder of a run with what was measured of its model."""
 
 HORIZONS = (10, 100, 500)
 ROLLOUTS = 128
@@ -62,25 +71,38 @@ class Options:
 
 def main() -> None:
     """Collects, trains and measures what is missing, and prints the table."""
+    from nerd_core.files.provenance import describe_run
+
     options = tyro.cli(Options, description=__doc__)
     rows = {}
     for name in options.only or TASKS:
+        install_package(options.work)
         collect(options.work, name)
         run = options.work / "runs" / name
         if not (run / "best").exists():
             minutes, updates = ("--minutes", options.minutes), ("--updates", options.updates)
             budget = minutes if options.updates is None else updates
             nerd(["train", options.work / "data" / name, "--out", run, *budget], may_fail=True)
-        if (run / "best").exists():
-            rows[name] = measure(run, options.work / "data" / f"{name}-test")
-            print(json.dumps(rows[name]), flush=True)
-        else:
+        if not (run / "best").exists():
             print(f"{name}: the training failed")
+            continue
+        if not (run / MEASURED).exists():
+            row = measure(run, options.work / "data" / f"{name}-test")
+            row |= {"minutes": options.minutes if options.updates is None else None, "provenance": describe_run()}
+            (run / MEASURED).write_text(json.dumps(row), encoding="utf-8")
+        rows[name] = json.loads((run / MEASURED).read_text(encoding="utf-8"))
     print_table(rows)
     if options.json is not None:
-        from nerd_core.files.provenance import describe_run
+        options.json.write_text(json.dumps({"rows": rows}, indent=1) + "\n", encoding="utf-8")
 
-        options.json.write_text(json.dumps({"rows": rows, **describe_run()}, indent=1) + "\n", encoding="utf-8")
+
+def install_package(work: Path) -> None:
+    """Installs the package of the last two robots into the work folder, for this process and those that it starts."""
+    site = str((work / "site").absolute())
+    if site not in os.environ.get("PYTHONPATH", "").split(os.pathsep):
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (site, os.environ.get("PYTHONPATH"))))
+        Path(site).mkdir(parents=True, exist_ok=True)
+        runpy.run_path(str(PACKAGE))["write_package"](Path(site))
 
 
 def collect(work: Path, name: str) -> None:
@@ -123,15 +145,20 @@ def measure(run: Path, held_out: Path) -> dict[str, Any]:
 
 def print_table(rows: dict[str, dict[str, Any]]) -> None:
     """A table in Markdown: medians of the mean errors up to each horizon."""
-    print("| robot | preset | left the guard | met the bounds | " + " | ".join(f"{h} steps" for h in HORIZONS) + " |")
-    print("|---" * (4 + len(HORIZONS)) + "|")
+    print(
+        "| robot | training | preset | left the guard | met the bounds | "
+        + " | ".join(f"{h} steps" for h in HORIZONS)
+        + " |"
+    )
+    print("|---" * (5 + len(HORIZONS)) + "|")
     for name, row in rows.items():
         errors = []
         for horizon in HORIZONS:
             spread = row["spread"][str(horizon)]
             errors.append(", ".join(f"{spread[key]['median']:.2g} {QUANTITIES[key]}" for key in spread))
         lost = f"{len(row['left_guard'])} | {len(row['at_bounds'])}"
-        print(f"| {name} | {row['preset']} | {lost} | " + " | ".join(errors) + " |")
+        told = ("" if row["minutes"] is None else f"{row['minutes']:g} min, ") + f"{row['trained']['update']:,} updates"
+        print(f"| {name} | {told} | {row['preset']} | {lost} | " + " | ".join(errors) + " |")
 
 
 if __name__ == "__main__":

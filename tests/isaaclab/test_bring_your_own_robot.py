@@ -14,36 +14,18 @@ from pathlib import Path
 import pytest
 
 from nerd_core.checkpoint import read_config
+from support.documented_package import PAGE, blocks, write_files
 
 pytestmark = pytest.mark.kitless
-
-PAGE = Path("docs/bring-your-own-robot.md")
 
 LONG = ("nerd rl", "nerd transfer")
 """Beginnings of the commands that belong to the long part."""
 
 
-def blocks(page: str) -> tuple[dict[str, str], list[str]]:
-    """Files that the page shows, by the path in their first line, and the commands it runs."""
-    files, commands = {}, []
-    for language, text in re.findall(r"^```(\w+)\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL):
-        if language == "bash":
-            commands += text.strip().splitlines()
-        else:
-            path = re.match(r"# (\S+)\n", text)
-            assert path is not None, f"this block does not say which file it is:\n{text}"
-            files[path[1]] = text
-    return files, commands
-
-
 @pytest.fixture(scope="module")
-def package(tmp_path_factory: pytest.TempPathFactory, repo_root: Path) -> Path:
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the files of the page."""
-    folder = tmp_path_factory.mktemp("solo12")
-    for name, text in blocks((repo_root / PAGE).read_text())[0].items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    return folder
+    return write_files(tmp_path_factory.mktemp("solo12"))
 
 
 @pytest.fixture(scope="module")
@@ -60,9 +42,9 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {**os.environ, "PATH": path, "PIP_NO_INDEX": "1", "NERD_ASSETS_DIR": str(root / "assets")}
 
 
-def test_the_page_counts_its_lines(repo_root: Path):
+def test_the_page_counts_its_lines():
     """The number of lines that the page gives is the number of lines with text in its files."""
-    page = (repo_root / PAGE).read_text()
+    page = PAGE.read_text()
     files, _ = blocks(page)
     lines = [line for text in files.values() for line in text.splitlines() if line.strip()]
     count = sum(not line.startswith("# ") for line in lines)
@@ -82,9 +64,9 @@ def follow(package: Path, environment: dict[str, str], commands: list[str]) -> s
 
 
 @pytest.fixture(scope="module")
-def commands(repo_root: Path) -> list[str]:
+def commands() -> list[str]:
     """The commands of the page, in order."""
-    return blocks((repo_root / PAGE).read_text())[1]
+    return blocks(PAGE.read_text())[1]
 
 
 @pytest.fixture(scope="module")
@@ -93,14 +75,14 @@ def model(package: Path, environment: dict[str, str], commands: list[str]) -> st
     return follow(package, environment, [each for each in commands if not each.startswith(LONG)])
 
 
-def test_the_page_works_up_to_a_model(model: str, package: Path, repo_root: Path):
+def test_the_page_works_up_to_a_model(model: str, package: Path):
     """A robot from a package of its own is built, listed, examined, collected, trained and judged by the commands of
     the page; doctor says what the page says it does, and the model has what doctor asked for.
     """
     assert "solo12: as it must be" in model
     assert "Solo12-Walk-Play" in model and "NeRD-Solo12" not in model
     assert "1 warnings, 0 obstacles" in model
-    told = re.search(r"^```\n(warning .*?)\n", (repo_root / PAGE).read_text(), flags=re.MULTILINE)
+    told = re.search(r"^```\n(warning .*?)\n", PAGE.read_text(), flags=re.MULTILINE)
     assert told is not None and " ".join(told[1].split()) in " ".join(model.split())
     assert read_config(package / "runs" / "solo12" / "best").predictor.force_head
 

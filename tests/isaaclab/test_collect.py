@@ -18,7 +18,7 @@ from nerd_core.contact.contacts import ContactModel
 from nerd_core.contact.grounds import PlaneGround
 from nerd_core.data.layout import check_trajectories
 from nerd_core.robot.guard import StateGuard
-from nerd_core.robot.spec import Control
+from nerd_core.robot.spec import ContactSlot, Control
 from nerd_core.robot.stops import stop_band
 from nerd_isaaclab.collect.excitation import (
     AMPLITUDES,
@@ -215,6 +215,21 @@ def test_a_fixed_base_inside_the_ground_is_refused():
     spec = random_tree(3, floating=False)
     with pytest.raises(InitialStateError, match="narrow the ranges"):
         draw_initial_states(spec, InitialStateCfg(), 4, generator(0), PlaneGround.flat(100.0))
+
+
+def test_a_base_that_is_bolted_to_the_ground_may_touch_it():
+    """What cannot move stands in or on the ground in every state: only slots that move are kept clear of it."""
+    spec = cartpole()
+    slots = (
+        ContactSlot(spec.bodies[0].name, (0.0, 0.0, -0.5), 0.1, "sphere"),
+        ContactSlot(spec.bodies[-1].name, (0.0, 0.0, 0.0), 0.1, "sphere"),
+    )
+    ground = PlaneGround.flat(-0.55)
+    state = draw_initial_states(dataclasses.replace(spec, slots=slots), InitialStateCfg(), 16, generator(0), ground)
+    assert state.isfinite().all()
+    with pytest.raises(InitialStateError, match="narrow the ranges"):
+        moving = dataclasses.replace(slots[0], body=spec.bodies[1].name)
+        draw_initial_states(dataclasses.replace(spec, slots=(moving,)), InitialStateCfg(), 16, generator(0), ground)
 
 
 @pytest.mark.parametrize(

@@ -140,6 +140,9 @@ def test_terms_that_only_the_solver_feeds_are_found(env, monkeypatch):
     first, second = task_checks.check_terms(env)
     assert (first.level, first.remedy) == ("obstacle", "env.x=null")
     assert second.level == "warning" and "rewards.feet" in second.text and "--force-head" in second.remedy
+    first, second = task_checks.check_terms(env, model_gives_forces=True)
+    assert (first.level, second.level) == ("obstacle", "fine")
+    assert "this model gives" in second.text and not second.remedy
 
 
 def test_model_of_another_robot_is_found(env):

@@ -86,7 +86,7 @@ class StubPredictor(nn.Module):
     def contacts(self, state: torch.Tensor, ground: object, env_ids: object = None) -> None:
         """The model sees none."""
 
-    def step(self, state: torch.Tensor, control: torch.Tensor, contacts: None, cache: dict) -> torch.Tensor:
+    def step(self, state: torch.Tensor, control: torch.Tensor, contacts: None, cache: dict, parameters: None = None):
         """The change of state, shape (N, S)."""
         self.done += 1
         change = self.get_buffer("drift").repeat(len(state), 1)

@@ -220,3 +220,18 @@ def test_a_file_that_is_no_policy_is_refused(tmp_path):
     (tmp_path / "x.safetensors").write_bytes(b"\xff" * 300)
     with pytest.raises(ValueError, match="is not a whole safetensors file"):
         Policy.load(tmp_path / "x.safetensors")
+
+
+def test_ids_that_are_computed_are_not_listed(tmp_path, monkeypatch):
+    """Tasks that a package registers in a loop are left out of the list, which is read from the sources, instead of
+    standing there with the text of their formula; those with plain ids are there.
+    """
+    (tmp_path / "looped_tasks").mkdir()
+    lines = [
+        "for n in (1, 2):",
+        '    register_task(f"Looped-{n}", "looped_tasks.env:Cfg")',
+        'register_task("Plain", "x:Cfg")',
+    ]
+    (tmp_path / "looped_tasks" / "__init__.py").write_text("\n".join(lines))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert [task.id for task in task_ids._scan("looped_tasks")] == ["Plain", "Plain-Play"]

@@ -24,6 +24,9 @@ EVALUATE = f"{EXTENSION}/evaluation/open_loop.py"
 REPORT = f"{EXTENSION}/demo/report.py"
 RESULTS = f"{EXTENSION}/demo/results.py"
 METRICS = f"{LIBRARY}/training/metrics.py"
+REPLAY = f"{LIBRARY}/identification/replay.py"
+IDENTIFIABILITY = f"{LIBRARY}/identification/identifiability.py"
+COST = f"{LIBRARY}/identification/cost.py"
 EMA = f"{LIBRARY}/training/ema.py"
 RUN = f"{LIBRARY}/training/run.py"
 VALIDATION = f"{LIBRARY}/training/validation.py"
@@ -37,13 +40,23 @@ SHAPES = f"{EXTENSION}/physics/static_shapes.py"
 EXCITATION = f"{EXTENSION}/collect/excitation.py"
 AGREEMENT = f"{EXTENSION}/collect/contact_agreement.py"
 STARTS = f"{EXTENSION}/collect/initial_states.py"
+POLICIES = "benchmarks/first_policies.py"
 VISITED = f"{EXTENSION}/collect/visited_states.py"
 
+JUDGE_ERRORS = f"{LIBRARY}/judging/errors.py"
+JUDGE_WINDOWS = f"{LIBRARY}/judging/windows.py"
+JUDGE = f"{LIBRARY}/judging/judge.py"
+
+TEST_JUDGE_ERRORS = "tests/core/judging/test_errors.py"
+TEST_JUDGE = "tests/core/judging/test_judge.py"
 TEST_SCORE = "tests/isaaclab/test_score.py"
 TEST_EVALUATE = "tests/isaaclab/test_evaluate.py"
 TEST_REPORT = "tests/isaaclab/test_report_numbers.py"
 TEST_CURVE = "tests/isaaclab/test_demo_report.py::test_numbers_are_strict_json"
 TEST_METRICS = "tests/core/training/test_metrics.py"
+TEST_REPLAY = "tests/core/identification/test_replay.py"
+TEST_TOLD = "tests/core/identification/test_identifiability.py"
+TEST_WINDOWS = "tests/core/identification/test_cost.py"
 TEST_EMA = "tests/core/training/test_ema.py"
 TEST_BEST = "tests/core/training/test_run.py::test_the_best_weights_are_kept_and_patience_ends_a_run"
 TEST_KERNEL = "tests/core/mechanics/test_kernel_verification.py"
@@ -51,11 +64,13 @@ TEST_ADJOINT = "tests/core/mechanics/test_adjoint_verification.py"
 TEST_STEP = "tests/isaaclab/test_neural_physics.py"
 TEST_STATE = "tests/isaaclab/test_robot_state.py"
 TEST_GROUND = "tests/isaaclab/test_ground.py"
+TEST_POLICIES = "tests/repo/test_first_policies.py"
 TEST_VISITED = "tests/isaaclab/test_visited_states.py"
 TEST_CHARTS = "tests/isaaclab/test_demo_report.py::test_charts_of_the_page_show_the_results"
 TEST_JSON = "tests/isaaclab/test_demo_report.py::test_numbers_are_strict_json"
 _COLLECT = "tests/isaaclab/test_collect.py::"
 _AGREEMENT = "tests/isaaclab/test_contact_agreement.py::"
+TEST_BOLTED = _COLLECT + "test_a_base_that_is_bolted_to_the_ground_may_touch_it"
 TEST_RANGE = _COLLECT + "test_controls_stay_in_their_range_and_repeat"
 TEST_SHARES = _COLLECT + "test_shares_are_kept_and_nothing_gets_no_trajectory"
 TEST_AMPLITUDES = _COLLECT + "test_random_fills_the_range_as_published_and_others_have_drawn_amplitudes"
@@ -284,6 +299,7 @@ FAULTS = (
     Fault(EXCITATION, "(self._target[:, step] - position)", "(position - self._target[:, step])", TEST_PD),
     Fault(EXCITATION, "- self._damping * velocity", "+ self._damping * velocity", TEST_PD),
     Fault(STARTS, "(CLEARANCE - _gap(contacts, state, ground))", "(-0.05 - _gap(contacts, state, ground))", TEST_CLEAR),
+    Fault(STARTS, "body.joint is not None or moves[body.parent]", "True", TEST_BOLTED),
     Fault(STARTS, "(cfg.slide_vel, SLIDE_SPEED)", "(cfg.joint_vel, SLIDE_SPEED)", TEST_FILLED),
     Fault(STARTS, "0.5 * (upper - lower) * cfg.joint_pos_share", "0.4 * (upper - lower)", TEST_FILLED),
     Fault(AGREEMENT, "geometry.distance <= radius", "geometry.distance <= 0.0", TEST_AGREE),
@@ -293,6 +309,8 @@ FAULTS = (
     Fault(AGREEMENT, "pairs.gap[row] + radius[slot]", "pairs.gap[row]", TEST_PLACED),
     Fault(VISITED, "torch.where(self._guard(drawn).unsqueeze(-1), drawn, first)", "drawn", TEST_VISITED),
     Fault(VISITED, "path[times, envs]", "path[0 * times, envs]", TEST_VISITED),
+    Fault(POLICIES, 'modes["neural"]["ends"].get(GUARD', 'modes["physx"]["ends"].get(GUARD', TEST_POLICIES),
+    Fault(POLICIES, 'for mode in ("physx", "neural"))', 'for mode in ("neural", "physx"))', TEST_POLICIES),
     # what the report shows
     Fault(REPORT, '_spread(neural["return"]), _spread(physx["return"])', '_spread(physx["return"]), ""', TEST_REPORT),
     Fault(
@@ -330,4 +348,75 @@ FAULTS = (
         "zip(policy.seeds, transfers[::-1], strict=True)",
         TEST_REPORT,
     ),
+    # recordings: what is cut out of them, what a model may see, how errors are summed up
+    Fault(
+        JUDGE_ERRORS, "torch.linalg.vector_norm(pos - truth, dim=-1)", "(pos - truth).abs().sum(-1)", TEST_JUDGE_ERRORS
+    ),
+    Fault(JUDGE_ERRORS, "quat_mul(quat_conjugate(truth), quat)", "quat_mul(truth, quat)", TEST_JUDGE_ERRORS),
+    Fault(JUDGE_ERRORS, "return wrap_to_pi(angle - truth)", "return angle - truth", TEST_JUDGE_ERRORS),
+    Fault(JUDGE_ERRORS, "known.sum(1) / valid.sum(1)", "known.mean(1)", TEST_JUDGE_ERRORS),
+    Fault(JUDGE_ERRORS, "known = torch.where(valid, errors, 0.0)", "known = errors", TEST_JUDGE_ERRORS),
+    Fault(
+        JUDGE_ERRORS,
+        "torch.where(known.isfinite().all(1), means, torch.inf)",
+        "means.nan_to_num(0.0)",
+        TEST_JUDGE_ERRORS,
+    ),
+    Fault(
+        JUDGE_ERRORS,
+        "errors.square().mean(-1), valid).sqrt()",
+        "errors.square().sum(-1), valid).sqrt()",
+        TEST_JUDGE_ERRORS,
+    ),
+    Fault(
+        JUDGE_ERRORS,
+        "window_means(errors.square().mean(-1), valid).sqrt()",
+        "window_means(errors.abs().mean(-1), valid)",
+        TEST_JUDGE_ERRORS,
+    ),
+    Fault(JUDGE_ERRORS, "~(errors <= limit) & valid", "~(errors <= limit)", TEST_JUDGE_ERRORS),
+    Fault(JUDGE_ERRORS, "~(errors <= limit) & valid", "(errors > limit) & valid", TEST_JUDGE_ERRORS),
+    Fault(JUDGE_ERRORS, "passes.int().argmax(1), valid.sum(1))", "passes.int().argmax(1), 0)", TEST_JUDGE_ERRORS),
+    Fault(JUDGE_ERRORS, "values.quantile(0.9, ", "values.quantile(0.95, ", TEST_JUDGE_ERRORS),
+    Fault(JUDGE_WINDOWS, "starts, length = usable[::stride], steps", "starts, length = usable[:1], steps", TEST_JUDGE),
+    Fault(JUDGE_WINDOWS, "truth = states[start + 1 : end + 1]", "truth = states[start:end]", TEST_JUDGE),
+    Fault(
+        JUDGE_WINDOWS, "firsts[start], control[start:end], truth", "firsts[start], control[:length], truth", TEST_JUDGE
+    ),
+    Fault(JUDGE_WINDOWS, 'if name != "train"]', "if name]", TEST_JUDGE),
+    Fault(JUDGE_WINDOWS, "else length) <= len(control)]", "else length) < len(control)]", TEST_JUDGE),
+    Fault(
+        JUDGE_WINDOWS,
+        "firsts[FIT_FRAMES - 1 :, at.joint_pos], firsts",
+        "firsts[: 1 - FIT_FRAMES, at.joint_pos], firsts",
+        TEST_JUDGE,
+    ),
+    Fault(JUDGE_WINDOWS, "if abs(ratio - 1.0) > STEP_TOLERANCE:", "if abs(ratio - 1.0) > 100:", TEST_JUDGE),
+    Fault(
+        JUDGE_WINDOWS, "np.cumsum(truth[:, spec.state.joint_pos], axis=1)", "truth[:, spec.state.joint_pos]", TEST_JUDGE
+    ),
+    Fault(JUDGE_WINDOWS, "ConversionCfg(delay=delay)", "ConversionCfg()", TEST_JUDGE),
+    Fault(JUDGE, "position / recordings.width", "position", TEST_JUDGE),
+    Fault(JUDGE, "angles.cumsum(-1), true_angles.cumsum(-1)", "angles, true_angles", TEST_JUDGE),
+    Fault(JUDGE, "ordered = [found[index] for index in order]", "ordered = found", TEST_JUDGE),
+    Fault(JUDGE, "float(columns[name][rows].double().mean())", "means[name]", TEST_JUDGE),
+    Fault(JUDGE, 'found | {"diverged": ~finite', 'found | {"diverged": ~inside & finite', TEST_JUDGE),
+    Fault(JUDGE, "errors[..., place : place + 1], valid)", "errors[..., :1], valid)", TEST_JUDGE),
+    Fault(
+        JUDGE,
+        "columns[name].double().mean()) for name in quantities}",
+        "columns[name].double().median()) for name in quantities}",
+        TEST_JUDGE,
+    ),
+    # an identified model is judged by what it makes of held-out motion, and what the data tell is not made up
+    Fault(REPLAY, "each.mean(1).sqrt().mean()", "each.mean(1).mean().sqrt()", TEST_REPLAY),
+    Fault(REPLAY, "each.mean((0, 1)).sqrt().mean()", "each.mean((0, 1)).mean().sqrt()", TEST_REPLAY),
+    Fault(
+        REPLAY, "_squares(predictor, states[:, 1:], truth[:, 1:])", "_squares(predictor, states, truth)", TEST_REPLAY
+    ),
+    Fault(REPLAY, "torch.atan2(difference.sin(), difference.cos())", "difference", TEST_REPLAY),
+    Fault(REPLAY, "not value <= before.mean[name]", "value > before.mean[name]", TEST_REPLAY),
+    Fault(IDENTIFIABILITY, "if is_kept else float", "if True else float", TEST_TOLD),
+    Fault(IDENTIFIABILITY, "found = torch.where(each.weights.abs() > 0.05, torch.inf, found)", "pass", TEST_TOLD),
+    Fault(COST, "bad = ~(", "bad = False & (", TEST_WINDOWS),
 )

@@ -111,8 +111,27 @@ def test_what_is_there_is_taken():
     """The processor is always there; batches of common sizes fit, roll-outs that are switched off take nothing."""
     assert choose_device("cpu") == torch.device("cpu")
     require_memory(small_predictor(), TrainCfg(updates=1, batch_size=65536))
-    with pytest.raises(TrainingError, match="got batch_size=1,000,000 of 1,000,000 steps"):
-        require_memory(small_predictor(), TrainCfg(updates=1, batch_size=10**6, window_length=10**6))
+    with pytest.raises(TrainingError, match="got batch_size=1,000,000,000,000 of 1 steps"):
+        require_memory(small_predictor(), TrainCfg(updates=1, batch_size=10**12))
+
+
+def test_windows_that_are_too_long_are_told_as_such():
+    """What is too long for any batch is the length that is named, not the number of windows."""
+    with pytest.raises(TrainingError, match="got window_length=1,000,000,000, of which"):
+        require_memory(small_predictor(), TrainCfg(updates=1, batch_size=64, window_length=10**9))
+
+
+@pytest.mark.parametrize("words", [["--out", ""], ["--out="]])
+def test_empty_options_are_refused(words: list[str], capsys):
+    """An empty text, as of a variable of the shell that is not set, is no path to the current folder."""
+    assert "got nothing for --out, expected a value" in said_by(["train", "data", *words], capsys)
+
+
+def test_a_force_head_has_no_place_in_mechanics_alone(tmp_path, capsys):
+    """The options that do not go together are named, and the ones that do."""
+    words = ["train", str(tmp_path), "--out", str(tmp_path / "run"), "--preset", "mechanics", "--force-head"]
+    said = said_by(words, capsys)
+    assert "got --force-head without a network" in said and "--network residual --prior mechanics" in said
 
 
 def test_running_out_of_memory_is_told(data, capsys, monkeypatch):

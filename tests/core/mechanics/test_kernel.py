@@ -100,13 +100,20 @@ def kernel_alone(mechanics: Mechanics, *args: torch.Tensor | Contacts | None) ->
     return said
 
 
+def pytorch_alone(mechanics: Mechanics, *args: torch.Tensor | Contacts | None) -> torch.Tensor:
+    """What PyTorch says."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(verification.SWITCH, "0")
+        return copy.deepcopy(mechanics)(*args).detach()
+
+
 @pytest.mark.parametrize("spec", ROBOTS)
 def test_the_kernel_is_as_near_to_double_precision_as_pytorch(spec: RobotSpec):
     """Changes of state by the kernel and by PyTorch are apart by what rounding makes: each is off from double precision
     by about as much as the other, in the middle of all environments and in nine of ten.
     """
     mechanics, situated = mechanics_of(spec), situation(spec)
-    said, by_pytorch = kernel_alone(mechanics, *situated), mechanics(*situated).detach()
+    said, by_pytorch = kernel_alone(mechanics, *situated), pytorch_alone(mechanics, *situated)
     state, control, contacts = situated
     exact = contacts if contacts is None else contacts.map(lambda x: x if x.dtype == torch.bool else x.double())
     truth = copy.deepcopy(mechanics).double()(state.double(), control.double(), exact).detach()
@@ -120,7 +127,7 @@ def test_the_kernel_is_as_near_to_double_precision_as_pytorch(spec: RobotSpec):
 def test_the_kernel_knows_all_settings_of_the_solver(cfg: MechanicsCfg):
     """Without rules, with one substep, with stiff constraints it says what PyTorch says."""
     mechanics, situated = mechanics_of(with_inertias(ant()), cfg), situation(with_inertias(ant()))
-    apart = (kernel_alone(mechanics, *situated) - mechanics(*situated)).abs().amax(-1)
+    apart = (kernel_alone(mechanics, *situated) - pytorch_alone(mechanics, *situated)).abs().amax(-1)
     assert apart.quantile(0.9) < 1.0e-3
 
 
@@ -131,7 +138,11 @@ def test_the_nearest_slots_are_chosen_as_pytorch_does():
     state[:, 2] = 0.4
     contacts = ContactModel(spec)(state, PlaneGround.flat())
     mechanics = mechanics_of(spec, cfg)
-    apart = (kernel_alone(mechanics, state, control, contacts) - mechanics(state, control, contacts)).abs().amax(-1)
+    apart = (
+        (kernel_alone(mechanics, state, control, contacts) - pytorch_alone(mechanics, state, control, contacts))
+        .abs()
+        .amax(-1)
+    )
     assert apart.median() < 1.0e-3, "ends of links that meet in one point are equally near: some may differ"
 
 
@@ -287,7 +298,7 @@ def test_pytorch_steps_where_the_kernel_cannot(
     """
     spec = with_inertias(cartpole())
     state, control, _ = situation(spec)
-    expected = mechanics_of(spec)(state, control)
+    expected = pytorch_alone(mechanics_of(spec), state, control)
     monkeypatch.setattr(verification, "_warned", set())
     if said is not None and "Warp" in said:
         for name in [name for name in sys.modules if name.startswith("nerd_core.mechanics.kernel.")]:
@@ -360,5 +371,5 @@ def test_on_a_gpu_the_kernel_agrees():
     mechanics, (state, control, contacts) = mechanics_of(spec).cuda(), situation(spec)
     assert contacts is not None
     situated = state.cuda(), control.cuda(), contacts.to("cuda")
-    apart = (kernel_alone(mechanics, *situated) - mechanics(*situated)).abs().amax(-1)
+    apart = (kernel_alone(mechanics, *situated) - pytorch_alone(mechanics, *situated)).abs().amax(-1)
     assert apart.quantile(0.9) < 1.0e-3

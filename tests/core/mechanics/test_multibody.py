@@ -12,9 +12,10 @@ import pytest
 import torch
 
 from nerd_core.mechanics.multibody import Multibody
+from nerd_core.mechanics.tree import depth_first
 from nerd_core.robot.frames import quat_from_rotvec, quat_mul, quat_rotate_inverse
 from nerd_core.robot.kinematics import ForwardKinematics
-from nerd_core.robot.spec import Inertia, RobotSpec
+from nerd_core.robot.spec import Body, Inertia, Joint, RobotSpec
 from support.robots import ant, cartpole, random_tree, with_inertias
 
 TREES = [
@@ -158,3 +159,18 @@ def test_robots_without_masses_are_refused(inertia):
     joints = tuple(replace(joint, armature=0.0) for joint in spec.joints)
     with pytest.raises(ValueError, match="moves no mass"):
         Multibody(replace(spec, bodies=bodies, joints=joints))
+
+
+def test_long_chains_are_walked():
+    """The order of a chain of two thousand bodies, deeper than Python's recursion goes, is that of the chain."""
+    count = 2000
+    spec = RobotSpec(
+        name="chain",
+        floating_base=False,
+        joints=tuple(Joint(f"j{i}", "revolute", (0.0, 1.0, 0.0)) for i in range(1, count)),
+        bodies=(Body("b0"), *(Body(f"b{i}", f"b{i - 1}", f"j{i}") for i in range(1, count))),
+        controls=(),
+        physics_dt=0.01,
+        decimation=1,
+    )
+    assert depth_first(spec) == tuple(range(count))

@@ -59,7 +59,7 @@ def drawn(spec: RobotSpec, *names: str, lead: tuple[int, ...] = (), seed: int = 
     generator, own = torch.Generator().manual_seed(seed), specified(spec)
     values = {}
     for name in names or OWN_SHAPES:
-        noise = 2.0 * torch.rand(*lead, *own_shape(spec, name), generator=generator).double() - 1.0
+        noise = 2.0 * torch.rand((*lead, *own_shape(spec, name)), generator=generator).double() - 1.0
         base = getattr(own, name)
         if name == "inertia":  # positive definite also after it was turned
             turn = torch.eye(3).double() + 0.1 * noise

@@ -98,7 +98,7 @@ def draw_initial_states(
         from_task = torch.rand(count, 1, generator=generator) < cfg.task_poses
         pose = torch.arange(spec.state.dim) < spec.state.joint_pos.stop
         state = torch.where(from_task & pose, task_states, state)
-    if ground is None or not spec.slots:
+    if ground is None or not _moving_slots(spec):
         return state
     contacts = ContactModel(spec)
     if spec.floating_base:
@@ -164,11 +164,21 @@ def _toward_stops(spec: RobotSpec, share: float, joint_pos: torch.Tensor, genera
 
 
 def _gap(contacts: ContactModel, state: torch.Tensor, ground: Ground) -> torch.Tensor:
-    """Smallest gap between a slot's surface and the ground, at most the smallest gate, shape (N,)."""
+    """Smallest gap between the surface of a slot that moves and the ground, at most the smallest gate, shape (N,)."""
     found = contacts(state, ground)
     radius = torch.tensor([slot.radius for slot in contacts.spec.slots])
     gap = torch.where(found.active, found.distance - radius, contacts.gate - radius)
-    return gap.amin(dim=-1)
+    return gap[:, _moving_slots(contacts.spec)].amin(dim=-1)
+
+
+def _moving_slots(spec: RobotSpec) -> list[int]:
+    """Numbers of the slots of bodies that can move: the foot of an arm that is bolted to the floor stands on it in all
+    states.
+    """
+    moves: dict[str | None, bool] = {None: spec.floating_base}
+    for body in spec.bodies:
+        moves[body.name] = body.joint is not None or moves[body.parent]
+    return [number for number, slot in enumerate(spec.slots) if moves[slot.body]]
 
 
 def _lift(spec: RobotSpec, contacts: ContactModel, state: torch.Tensor, ground: Ground) -> torch.Tensor:

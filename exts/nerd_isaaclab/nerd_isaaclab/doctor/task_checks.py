@@ -29,13 +29,14 @@ SUNK = 0.01
 """How deep a robot may stand in the ground after a reset [m]; deeper, the solver throws it out."""
 
 
-def check_task(env: NerdDynamics, task: str, agent: Any) -> list[Diagnosis]:
+def check_task(env: NerdDynamics, task: str, agent: Any, model_gives_forces: bool = False) -> list[Diagnosis]:
     """All checks of a task, in the order in which a person would mend them.
 
     Args:
         env: The environment, in ``physx`` mode, after its first reset.
         task: Its id.
         agent: The task's RSL-RL configuration; None where it has none.
+        model_gives_forces: Whether there is a model already that predicts contact forces.
     """
     checks: tuple[Callable[[], list[Diagnosis]], ...] = (
         lambda: check_controls(env),
@@ -44,7 +45,7 @@ def check_task(env: NerdDynamics, task: str, agent: Any) -> list[Diagnosis]:
         lambda: check_events(env),
         lambda: check_ground(env),
         lambda: check_first_states(env),
-        lambda: check_terms(env),
+        lambda: check_terms(env, model_gives_forces),
     )
     try:
         spec = env.robot_spec
@@ -167,13 +168,20 @@ def check_first_states(env: NerdDynamics) -> list[Diagnosis]:
     return found or [fine("first states", f"{len(state)} resets lie within the bounds and above the ground")]
 
 
-def check_terms(env: NerdDynamics) -> list[Diagnosis]:
-    """Which terms read what only the solver gives."""
+def check_terms(env: NerdDynamics, model_gives_forces: bool = False) -> list[Diagnosis]:
+    """Which terms read what only the solver gives.
+
+    Args:
+        env: The environment.
+        model_gives_forces: Whether there is a model already that predicts contact forces.
+    """
     never = {term.path: term for term in find_unsupported_terms(env, env.robot, has_contact_forces=True)}
     without = {term.path: term for term in find_unsupported_terms(env, env.robot, has_contact_forces=False)}
     found = [obstacle("terms", f"{path} reads {term.reason}", term.override) for path, term in never.items()]
     fed = [path for path in without if path not in never]
-    if fed:
+    if fed and model_gives_forces:
+        found.append(fine("terms", f"{', '.join(fed)} read contact forces, which this model gives"))
+    elif fed:
         found.append(
             warning(
                 "terms",

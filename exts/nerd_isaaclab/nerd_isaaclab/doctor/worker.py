@@ -34,7 +34,7 @@ def work(plain: dict[str, Any], report: Report) -> dict[str, Any]:
     cfg = from_plain(DoctorCfg, plain)
     with physx_task(cfg.task, cfg.physics, cfg.device, cfg.num_envs, cfg.overrides, set_seed) as env:
         env.reset(seed=0)
-        found = check_task(env, cfg.task, agent_of(cfg.task))
+        found = check_task(env, cfg.task, agent_of(cfg.task), _gives_forces(cfg.model))
         try:
             spec = env.robot_spec.to_json()
         except ValueError:
@@ -43,6 +43,18 @@ def work(plain: dict[str, Any], report: Report) -> dict[str, Any]:
         if cfg.model is not None:
             found += check_model(env, str(cfg.model))
         return to_plain(Examined(tuple(found), spec, motion))
+
+
+def _gives_forces(model: Any) -> bool:
+    """Whether there is a model, and it predicts contact forces; one that cannot be read is told of elsewhere."""
+    from nerd_core.checkpoint import read_config
+
+    from ..checkpoints.shipped import find_checkpoint
+
+    try:
+        return model is not None and read_config(find_checkpoint(model)).predictor.force_head
+    except ValueError:
+        return False
 
 
 def _motion(env: Any, policy_path: Any) -> Any:

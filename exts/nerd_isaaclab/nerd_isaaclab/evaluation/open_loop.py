@@ -48,8 +48,9 @@ class EvaluateCfg:
     task: str | None = None
     """Task whose solver is the truth and whose resets are the first states; by default that of the record of the
     model's robot."""
-    protocol: Literal["passive", "driven"] = "passive"
-    """passive: no effort. driven: controls drawn anew at each step over their whole range."""
+    protocol: Literal["passive", "driven", "windows", "flights"] = "passive"
+    """passive: no effort. driven: controls drawn anew at each step over their whole range. windows, flights: of
+    recordings of the real mechanism, instead of roll-outs: all stretches of some steps, or whole runs."""
     initial: Literal["task", "wide"] = "task"
     """First states: as the task resets its robot, or from the wide ranges of training data."""
     teacher_mode: Literal["continuous", "rewritten"] = "continuous"
@@ -64,7 +65,8 @@ class EvaluateCfg:
     seed: int = bounded(SEED, **SEED_BOUNDS)
     """Seed of the roll-outs."""
     data: str | Path | None = None
-    """Folder to keep the roll-outs in; one that is there is used again. By default they are thrown away."""
+    """Folder to keep the roll-outs in; one that is there is used again. By default they are thrown away. Or a file of
+    recordings of the real mechanism, to judge on."""
     physics: str = "ovphysx"
     """Physics preset of the task."""
     overrides: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
@@ -151,6 +153,11 @@ def evaluate(cfg: EvaluateCfg, quiet: bool = False) -> EvaluateResult:
     """
     from nerd_core import checkpoint
 
+    if cfg.protocol not in SHARES:
+        raise ValueError(
+            f"got the protocol {cfg.protocol}, which is for recordings: expected --data FILE, a file of recordings, or "
+            "one of the protocols passive and driven"
+        )
     predictor = checkpoint.load(find_checkpoint(cfg.model)).eval()
     cfg = dataclasses.replace(cfg, task=cfg.task or default_task(predictor.spec.name))
     with tempfile.TemporaryDirectory() as scratch:

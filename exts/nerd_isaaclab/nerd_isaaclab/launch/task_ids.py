@@ -153,6 +153,8 @@ def _pair(call: ast.Call, module: str) -> Iterator[TaskId]:
     """Read one call of ``register_task``: a task and its ``-Play`` variant."""
     given = dict(zip(("task_id", "env_cfg"), call.args)) | {keyword.arg: keyword.value for keyword in call.keywords}
     if "task_id" in given and "env_cfg" in given:
+        if not isinstance(given["task_id"], ast.Constant):
+            return  # its id is computed
         name, config = (_text(given[key], module) for key in ("task_id", "env_cfg"))
         yield TaskId(name, config, OWN_ENV, ("rsl_rl",))
         yield TaskId(f"{name}-Play", f"nerd_isaaclab.tasks.play:{name}", OWN_ENV, ("rsl_rl",))

@@ -37,6 +37,7 @@ BUILT_IN = {
     "data": "nerd_core.cli.data:main",
     "train": "nerd_core.cli.train:main",
     "checkpoint": "nerd_core.cli.checkpoint:main",
+    "identify": "nerd_core.cli.identify:main",
 }
 """Commands of this package, and where their functions stand."""
 

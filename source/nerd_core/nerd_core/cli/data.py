@@ -25,10 +25,8 @@ from typing import Annotated
 import tyro
 from rich import box
 from rich.markup import escape
-from rich.progress import Progress
 from rich.table import Table
 
-from ..data.checks import check
 from ..data.dataset import TrajectoryDataset
 from ..data.flat import flat_bytes, wanted_fields
 from ..data.inspection import Coverage, DatasetStats, inspect
@@ -38,6 +36,7 @@ from ..files.bounds import bounded, check_bounds
 from ..files.messages import printable
 from ..files.outputs import PICTURES, require_file
 from ..files.serialization import to_plain
+from .data_check import Check, check_data
 from .data_import import Import, import_recordings
 from .options import read_options
 from .terminal import console, say
@@ -69,18 +68,6 @@ class Stats:
 
     def __post_init__(self):
         check_bounds(self)
-
-
-@dataclass
-class Check:
-    """Read every number and list what would harm a training. Exits with 1 if there are errors."""
-
-    path: tyro.conf.Positional[Path]
-    """Folder of a dataset, of one of its shards, or a segment."""
-    strict: bool = False
-    """Whether warnings, too, make the command exit with 1."""
-    json: bool = False
-    """Print JSON for programs instead of a table for people."""
 
 
 @dataclass
@@ -119,7 +106,7 @@ Command = (
 def main(argv: list[str] | None = None) -> int:
     """Look at datasets of trajectories: measure, check and draw them."""
     command = read_options(Command, sys.argv[1:] if argv is None else argv, "nerd data", __doc__)
-    does = {Info: _info, Stats: _stats, Check: _check, Plot: _plot, Seal: _seal, Import: import_recordings}
+    does = {Info: _info, Stats: _stats, Check: check_data, Plot: _plot, Seal: _seal, Import: import_recordings}
     return does[type(command)](command)
 
 
@@ -169,24 +156,6 @@ def _stats(command: Stats) -> int:
         screen.print(_slot_table(stats))
     screen.print(_step_table(stats))
     return 0
-
-
-def _check(command: Check) -> int:
-    screen = console(error=command.json)
-    with Progress(console=screen, transient=True) as bar:
-        task = bar.add_task("reading", total=None)
-        findings = check(command.path, lambda done, total: bar.update(task, completed=done, total=total))
-    bad = [finding for finding in findings if finding.level == "error" or command.strict]
-    if command.json:
-        print(json.dumps(to_plain(findings), indent=1))
-        return int(bool(bad))
-    for finding in findings:
-        colour = "red" if finding.level == "error" else "yellow"
-        screen.print(f"[{colour}]{finding.level}[/] [bold]{finding.count:,} {finding.what}[/]: {finding.advice}")
-        screen.print(f"  first: {_text(finding.first)}", style="dim", soft_wrap=True)
-    if not findings:
-        screen.print("[green]all is well[/]: every segment is whole and every number is sane")
-    return int(bool(bad))
 
 
 def _plot(command: Plot) -> int:

@@ -11,6 +11,7 @@ Example::
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ import tyro
 from tyro.constructors import ConstructorRegistry, StructConstructorSpec, StructFieldSpec, StructTypeInfo
 
 from ..files.bounds import bounds_of, range_in_words
+from ..files.messages import printable
 from . import help_text
 
 
@@ -31,11 +33,27 @@ def read_options(kind: Any, argv: Sequence[str], prog: str, description: str | N
         description: What its help says first, with the marks of reStructuredText.
         default: Options by default, if not those of the dataclass.
     """
+    require_words(argv, prog)
     given = {} if default is None else {"default": default}
     registry = ConstructorRegistry()
     registry.struct_rule(_RangesInHelp())
     with registry:
         return tyro.cli(kind, prog=prog, args=list(argv), description=help_text(description), **given)
+
+
+def require_words(argv: Sequence[str], prog: str) -> None:
+    """Ends the process with code 2 where an option has an empty text, as of a variable of the shell that is not set:
+    as a path it would be the current folder.
+
+    Args:
+        argv: Words after the command.
+        prog: The command, as a person types it.
+    """
+    for option, value in zip(("", *argv), argv, strict=False):
+        if value == "" or (value.startswith("--") and value.endswith("=")):
+            named = value.removesuffix("=") or option
+            print(f"{prog}: got nothing for {printable(named)}, expected a value", file=sys.stderr)
+            raise SystemExit(2)
 
 
 class _RangesInHelp:

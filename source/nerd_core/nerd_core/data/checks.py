@@ -60,6 +60,10 @@ ADVICE: dict[str, tuple[Level, str]] = {
         "error",
         "a state does not follow from the one before: a teleport or a reset inside a trajectory",
     ),
+    "jumps in measured motion": (
+        "warning",
+        "a state does not follow from the one before: the tracking slipped, or stamps are missing there",
+    ),
     "normals that are not unit": ("error", "normals of grounds and active contacts must be unit vectors"),
 }
 
@@ -109,8 +113,9 @@ def check(path: str | Path, progress: Callable[[int, int], None] = lambda done, 
                 )
                 finite = finite_trajectories(part)
                 note("trajectories with NaN", ~finite, name)
+                measured = segment.header.meta.teacher_mode == "measured"
                 for what, mask in _wrong_trajectories(segment.header.spec, part, finite).items():
-                    note(what, mask, name)
+                    note("jumps in measured motion" if measured and what == "jumps in time" else what, mask, name)
         progress(index + 1, len(contents.segments))
     order = sorted(counts, key=lambda what: (ADVICE[what][0], list(ADVICE).index(what)))
     return [Finding(ADVICE[what][0], what, counts[what], first[what], ADVICE[what][1]) for what in order]

@@ -130,6 +130,15 @@ FASTEST_JOINT = 100.0
 """Speed of a joint [rad/s or m/s] up to which a drive that only brakes is looked at: where it stays below its effort
 limit until there, the limit is left out. PhysX's default for the largest velocity of an articulation's joint."""
 
+VERY_FAR = 1.0e9
+"""A stop where there is none, for the kernel [rad or m]."""
+
+UNLIMITED = 1.0e30
+"""A limit where there is none, for the kernel: of an impulse [N m s or N s], of a speed [rad/s or m/s]."""
+
+LEARNED = -1.0
+"""A coefficient of friction that is the learned one, for the kernel."""
+
 EPSILON = 1.0e-12
 """Added to squares of speeds and impulses, and smallest diagonal entry of the Delassus matrix: keeps roots and
 quotients of what may be zero smooth."""
@@ -148,6 +157,7 @@ __all__ = [
     "FACTORS",
     "FASTEST_JOINT",
     "FEATURES",
+    "LEARNED",
     "MAX_LOG_FACTOR",
     "MIN_FRICTION",
     "MIN_FACTOR",
@@ -156,7 +166,9 @@ __all__ = [
     "SLIDING_SPEED_SQUARED",
     "TRAITS",
     "TRAIT_CENTRE",
+    "UNLIMITED",
     "UNREACHABLE",
+    "VERY_FAR",
     "Constant",
     "Factor",
     "Feature",

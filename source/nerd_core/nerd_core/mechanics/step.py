@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -47,7 +48,14 @@ from .engine_settings import tell_what_is_left_out
 from .external_wrench import ExternalWrench
 from .joint_drives import has_drive
 from .kernel.adjoint.verification import verified_gradient
-from .kernel.verification import TRIAL_STATES, Step, differentiated_otherwise, verified_kernel
+from .kernel.verification import (
+    OF_DRIVES,
+    TRIAL_STATES,
+    Step,
+    differentiated_otherwise,
+    trial_parameters,
+    verified_kernel,
+)
 from .multibody import BodyFrames, BodyMotion, CentroidalMomentum, Multibody
 from .vectors import cross, length, rotate, rotate_inverse
 
@@ -94,7 +102,9 @@ class Mechanics(nn.Module):
         self._gravity_mass = self.damping.gravity_mass if self.damping.is_needed else self.mass
         self._rows: PhysicalParameters | None = None
         """What differs from the specification, for as many states as come."""
-        self._kernels: dict[torch.device, RobotKernel | None] = {}
+        self._kernels: dict[tuple[torch.device, bool | None], RobotKernel | None] = {}
+        """Kernels by device, and by whether drives are other than the specification's; None for one without parameters
+        at all."""
         self._gradients: dict[torch.device, RobotGradient | None] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -119,14 +129,14 @@ class Mechanics(nn.Module):
         Returns:
             Shape (..., D).
         """
+        lead, rows = state.shape[:-1], None
         if parameters is not None and parameters.given:
-            rows = parameters.rows(self.spec, state.shape[:-1], state)
-            return self.with_parameters(rows)(state, control, contacts)
-        lead, state = state.shape[:-1], state.reshape(-1, self.spec.state.dim)
+            rows = parameters.rows(self.spec, lead, state)
+        state = state.reshape(-1, self.spec.state.dim)
         control = control.reshape(len(state), self._effort_matrix.shape[1])
         contacts = self._contacts_of(state, contacts)
-        step = self._step_for(state, control, contacts)
-        return self._change(state, step(state, control, contacts)).reshape(*lead, self.codec.dim)
+        next_state = self._step_for(state, control, contacts, rows)(state, control, contacts)
+        return self._change(state, next_state).reshape(*lead, self.codec.dim)
 
     def with_parameters(self, rows: PhysicalParameters) -> Mechanics:
         """The same mechanics with other numbers of the robot; learned constants and rules are shared.
@@ -158,39 +168,53 @@ class Mechanics(nn.Module):
         contacts = contacts.reshape(-1)
         return contacts.map(lambda each: each.expand(count, *each.shape[1:])) if contacts.lead != (count,) else contacts
 
-    def _step_for(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> Step:
+    def _step_for(
+        self, state: Tensor, control: Tensor, contacts: Contacts | None, rows: PhysicalParameters | None
+    ) -> Step:
         """What takes this step: the kernel where it can, with its adjoint where gradients are asked for, else
-        PyTorch.
+        PyTorch. The adjoint knows no physical parameters of environments.
         """
-        kernel = self._kernel_for(state, control, contacts)
-        if kernel is None:
-            return self._next_state
         inputs = [state, control, *self.solver.parameters(), *(() if contacts is None else contacts.tensors()[:2])]
-        if not torch.is_grad_enabled() or not any(each.requires_grad for each in inputs):
-            return kernel
+        inputs += [] if rows is None else [getattr(rows, name) for name in rows.given]
+        wants_gradient = torch.is_grad_enabled() and any(each.requires_grad for each in inputs)
+        kernel = None
+        if rows is None or not wants_gradient:
+            kernel = self._kernel_for(state, control, contacts, rows)
+        if kernel is None:
+            return (self if rows is None else self.with_parameters(rows))._next_state
+        if not wants_gradient:
+            return partial(kernel, rows=rows)
         if state.device not in self._gradients:
             states, controls = _finite(state, control)
             if not len(states):
-                return self._next_state
+                return self._next_state  # there will be other states
             self._gradients[state.device] = verified_gradient(self.spec, kernel, states, controls, self._next_state)
         return self._gradients[state.device] or self._next_state
 
-    def _kernel_for(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> RobotKernel | None:
+    def _kernel_for(
+        self, state: Tensor, control: Tensor, contacts: Contacts | None, rows: PhysicalParameters | None
+    ) -> RobotKernel | None:
         """The kernel, if there is one and it can take this step: in single precision, and differentiated backwards at
         most.
         """
-        if self._rows is not None or differentiated_otherwise() or torch.compiler.is_compiling():
+        if torch.compiler.is_compiling() or differentiated_otherwise():
             return None
         tensors = [state, control, self.solver.constants, *(() if contacts is None else contacts.tensors()[:2])]
         if any(each.dtype != torch.float32 or each.device != state.device for each in tensors):
             return None
-        if state.device not in self._kernels:
+        drives = None if rows is None else bool(OF_DRIVES & set(rows.given))
+        kind = state.device, drives
+        if kind not in self._kernels:
             states, controls = _finite(state, control)
             if not len(states):
                 return None  # there will be other states
+            reference, parameters = self, None
+            if drives is not None:
+                parameters = trial_parameters(self.spec, drives).map(lambda each: each.to(state))
+                reference = self.with_parameters(parameters)
             args = self.spec, self.solver, self._ramp_mean, states, controls
-            self._kernels[state.device] = verified_kernel(*args, reference=self._next_state)
-        return self._kernels[state.device]
+            self._kernels[kind] = verified_kernel(*args, reference._next_state, parameters)
+        return self._kernels[kind]
 
     def _change(self, state: Tensor, next_state: Tensor) -> Tensor:
         """The change of state to a next one whose root is counted from where it began."""
@@ -208,7 +232,7 @@ class Mechanics(nn.Module):
     def _advance(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> Tensor:
         """What :meth:`_next_state` says."""
         at, multibody, decimation = self.spec.state, self.multibody, self.spec.decimation
-        effort, targets = self._effort_matrix @ control.t(), self.solver.drives.targets(control)
+        effort, targets = self._joint_effort(state, control), self.solver.drives.targets(control)
         root = _Root.at_origin(state[:, at.root_quat]) if self._root_dim else None
         rotation, displacement = (None, None) if root is None else (root.rotation, root.displacement)
         joint_pos, velocity = state[:, at.joint_pos], multibody.generalised_velocity(state, rotation)
@@ -252,6 +276,10 @@ class Mechanics(nn.Module):
             return torch.cat((joint_pos, joint_vel), dim=-1)
         root_vel = rotate(root.rotation, velocity[:6].view(2, 3, -1)).flatten(0, 1).t()
         return torch.cat((root.displacement.t(), root.quat, joint_pos, root_vel, joint_vel), dim=-1)
+
+    def _joint_effort(self, state: Tensor, control: Tensor) -> Tensor:
+        """Generalised forces that controls make, held over the control step, shape (dim, M)."""
+        return self._effort_matrix @ control.t()
 
     def _free_delta_v(
         self,

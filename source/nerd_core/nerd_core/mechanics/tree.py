@@ -10,8 +10,6 @@ Example::
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import torch
 from torch import Tensor
 
@@ -41,15 +39,14 @@ def depth_first(spec: RobotSpec) -> tuple[int, ...]:
     """Numbers of the bodies from the root on, each followed by those that hang from it."""
     index = {name: number for number, name in enumerate(spec.body_names)}
     children: dict[str | None, list[str]] = {}
-    for body in spec.bodies:
+    for body in reversed(spec.bodies):
         children.setdefault(body.parent, []).append(body.name)
-
-    def visit(parent: str | None) -> Iterator[str]:
-        for child in children.get(parent, ()):
-            yield child
-            yield from visit(child)
-
-    return tuple(index[name] for name in visit(None))
+    order: list[int] = []
+    to_visit = list(children.get(None, ()))
+    while to_visit:  # not by recursion, whose depth Python limits
+        order.append(index[name := to_visit.pop()])
+        to_visit += children.get(name, ())
+    return tuple(order)
 
 
 def tree_tables(spec: RobotSpec, supports: list[list[int]], depth: int) -> dict[str, Tensor]:

@@ -47,7 +47,11 @@ class PredictorCfg:
             if self.prior is None:
                 raise ValueError("got neither a network nor a prior, expected one of them, for instance mechanics")
             if more:
-                raise ValueError(f"got {', '.join(more)} without a network, expected a network, which alone has them")
+                options = " ".join(f"--{name.replace('_', '-')}" for name in more)
+                raise ValueError(
+                    f"got {options} without a network, expected a network, which alone has them: leave {options} out, "
+                    "or put a network behind the prior (nerd train --network residual --prior mechanics)"
+                )
 
 
 __all__ = ["PredictorCfg"]

@@ -110,7 +110,7 @@ def motions(recordings: RecordingSet, cfg: ConversionCfg | None = None) -> Itera
     dt = recordings.spec.control_dt
     longest = max(1, round(piece / dt)) if piece else MAX_STEPS
     for recording in recordings.recordings:
-        for part in _without_gaps(recording, cfg.max_gap):
+        for part in without_gaps(recording, cfg.max_gap):
             motion = motion_of(part, recordings, cfg)
             if motion is None:
                 continue
@@ -291,8 +291,13 @@ def _columns(recording: Recording, spec: RobotSpec, dt: float, smooth: int) -> l
     return [pos, quat / np.linalg.norm(quat, axis=1, keepdims=True), joint_pos, lin_vel, ang_vel, joint_vel]
 
 
-def _without_gaps(recording: Recording, max_gap: float) -> Iterator[Recording]:
-    """Parts of a recording between gaps, those of one frame left out."""
+def without_gaps(recording: Recording, max_gap: float) -> Iterator[Recording]:
+    """Parts of a recording between gaps, those of one frame left out.
+
+    Args:
+        recording: The recording.
+        max_gap: Longest time between two stamps [s].
+    """
     cuts = [0, *(np.flatnonzero(np.diff(recording.time) > max_gap) + 1).tolist(), recording.frames]
     for begin, end in zip(cuts[:-1], cuts[1:], strict=True):
         if end - begin > 1:
@@ -350,5 +355,6 @@ __all__ = [
     "resampled",
     "signal_of",
     "stands_on_ground",
+    "without_gaps",
     "write_dataset",
 ]

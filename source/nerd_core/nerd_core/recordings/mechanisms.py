@@ -31,15 +31,17 @@ def tossed_box(name: str, rate: float, mass: float, moments: Vector, half_extent
         half_extents: Half the lengths of its edges [m].
         gravity: Size of the acceleration of gravity [m/s^2].
     """
+    xx, yy, zz = (float(each) for each in moments)
+    x, y, z = (float(each) for each in half_extents)
     return RobotSpec(
         name=name,
         floating_base=True,
         joints=(),
-        bodies=(Body(name, inertia=Inertia(mass, (0.0, 0.0, 0.0), moments)),),
+        bodies=(Body(name, inertia=Inertia(float(mass), (0.0, 0.0, 0.0), (xx, yy, zz))),),
         controls=(),
         physics_dt=1.0 / rate,
         decimation=1,
-        slots=box_slots(name, half_extents),
+        slots=box_slots(name, (x, y, z)),
         gravity=(0.0, 0.0, -gravity),
     )
 
@@ -114,13 +116,18 @@ def double_pendulum(
         effort_limits: Largest torques [N m].
         driven: Whether there is a torque on each joint.
     """
+    values = (lengths, masses, centres, inertias, armature, coulomb, viscous, effort_limits)
+    # plain numbers: those of NumPy would make tensors of double precision
+    lengths, masses, centres, inertias, armature, coulomb, viscous, effort_limits = (
+        [float(each) for each in row] for row in values
+    )
     about_centre = [inertia - mass * centre**2 for mass, centre, inertia in zip(masses, centres, inertias, strict=True)]
     if min(about_centre) <= 0.0:
         raise RecordingError(
             f"got moments of inertia {list(inertias)} about the joints, expected more than the mass times the square "
             "of the centre's distance"
         )
-    bodies = [Body("base")]
+    bodies = [Body("base", inertia=Inertia(1.0, (0.0, 0.0, 0.0), (0.01, 0.01, 0.01)))]  # it is fixed
     joints = []
     for number, (joint, link) in enumerate((("shoulder", "upper_link"), ("elbow", "lower_link"))):
         place = (0.0, 0.0, -lengths[0] if number else 0.0)

@@ -11,8 +11,11 @@ Example::
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
+from ..files.safe_files import UnsafeFile, read_bytes
+from .hdf5 import MAX_FILE_BYTES
 from .recording import RecordingError, RecordingSet
 from .schemas import read_schema
 
@@ -38,4 +41,16 @@ def is_recording(path: str | Path) -> bool:
     return path.is_file() and path.suffix.lower() in HDF5 and not path.parent.name.startswith("shard-")
 
 
-__all__ = ["is_recording", "read_recordings"]
+def file_digest(path: str | Path) -> str:
+    """SHA-256 of a file in hexadecimal.
+
+    Args:
+        path: The file.
+    """
+    try:
+        return hashlib.sha256(read_bytes(Path(path), MAX_FILE_BYTES)).hexdigest()
+    except UnsafeFile as error:
+        raise RecordingError(str(error)) from None
+
+
+__all__ = ["file_digest", "is_recording", "read_recordings"]

@@ -158,6 +158,8 @@ class RecordingSet:
     """Width of a tossed object, the longest edge of its root's box [m]; errors are given as shares of it."""
     velocities: str = ""
     """Where the velocities come from, in words."""
+    stated_rate: float | None = None
+    """Rate of the frames that the file states, where :attr:`rate` is another [Hz]."""
     piece: float | None = None
     """Length of the trajectories that long runs are cut into [s], unless another is asked for; None for whole runs."""
 

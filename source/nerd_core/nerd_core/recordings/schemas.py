@@ -229,6 +229,7 @@ def _read_passive_pendulum(file: Tree, schema: str) -> RecordingSet:
         time_base="frames",
         rate=rate,
         facts=_facts(file),
+        stated_rate=_rate(file),
         velocities="not recorded: rates of local cubic polynomials over 15 frames",
         piece=PENDULUM_PIECE,
     )

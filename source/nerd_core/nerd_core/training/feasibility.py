@@ -22,6 +22,10 @@ BATCHES = 4
 """Batches in memory at a time: one in use, two that wait, one that is being read."""
 
 
+LEAST_WINDOWS = 64
+"""Windows of an update below which it is their length that is too large, not their number."""
+
+
 def choose_device(name: str) -> torch.device:
     """The device to train on; under torchrun each process takes the GPU of its own number.
 
@@ -57,6 +61,12 @@ def require_memory(predictor: Predictor, cfg: TrainCfg) -> None:
     sizes += [("rollout.batch_size", cfg.rollout.batch_size, cfg.rollout.steps)] if cfg.rollout.weight else []
     for name, count, length in sizes:
         if count * length * each > memory:
+            if length > 1 and length * each > memory // LEAST_WINDOWS:
+                of = "window_length" if name == "batch_size" else "rollout.steps"
+                raise TrainingError(
+                    f"got {of}={length:,}, of which this machine's {memory / 2**30:,.0f} GiB of memory hold only "
+                    f"{memory // (length * each):,} in an update, expected far fewer steps"
+                )
             raise TrainingError(
                 f"got {name}={count:,} of {length:,} steps each, for which this machine's {memory / 2**30:,.0f} GiB of "
                 f"memory are too few, expected far fewer than {memory // (length * each):,}"

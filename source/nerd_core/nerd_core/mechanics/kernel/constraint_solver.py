@@ -45,6 +45,8 @@ class JointParameters:
     """Damping of the drive [N m s/rad or N s/m], zero without one."""
     typical_delassus: float
     """Delassus diagonal in the middle of the joint's range."""
+    turns_freely: int
+    """Whether the joint has no stops whatever its limits are."""
 
 
 @wp.struct
@@ -89,6 +91,8 @@ class ConstraintRow:
     """Accumulated impulse: of a stop, of a normal or of friction; not of a drive."""
     displacement: float
     """How far it has come [m or rad]."""
+    bounce: float
+    """Velocity with which a slot leaves the ground after an impact [m/s], zero for one that stays."""
 
 
 @wp.func
@@ -111,6 +115,7 @@ def begin_row(
     rows[i].delassus = wp.max(wp.dot(whitened, whitened), EPSILON)
     rows[i].impulse = 0.0
     rows[i].displacement = 0.0
+    rows[i].bounce = 0.0
 
 
 @wp.func
@@ -147,6 +152,10 @@ def begin_contact(
         speed = wp.dot(jacobian, velocity) + wp.dot(bias, direction)
         whitened = weighted_sum(inverse_factor, jacobian, zeros)
         begin_row(i + axis, whitened, speed, wp.dot(jacobian, gain), rows, whitened_rows)
+    approach = -rows[i].velocity
+    least = wp.max(slots[slot].bounce_threshold, rows[i].gap / robot.solver.dt)
+    if slots[slot].restitution > 0.0 and approach > least:
+        rows[i].bounce = slots[slot].restitution * approach
 
 
 @wp.func
@@ -331,6 +340,8 @@ def solve_contact(robot: Any, weights: Any, work: Any, substep: int, contact: in
     if initial_gap <= 0.0:
         rate = constants[Constant.CONTACT_BAUMGARTE] / substep_dt
     correction = wp.max(rate * gap, -fastest)
+    if rows[i].bounce > 0.0:
+        correction = -rows[i].bounce
     velocity = rows[i].free_velocity + wp.dot(whitened_rows[i], solved)
     if gap <= 0.0 or impulse > 0.0 or velocity + least * correction < 0.0:
         x, y = rows[i + 1], rows[i + 2]
@@ -338,7 +349,8 @@ def solve_contact(robot: Any, weights: Any, work: Any, substep: int, contact: in
         if robot.solver.hidden > 0:
             factors = contact_factors(robot, weights, work, substep, i, gap, near)
             of_rate = rate_factor(factors, initial_gap)
-            correction = wp.max(rate * of_rate * gap, -fastest)
+            if rows[i].bounce == 0.0:
+                correction = wp.max(rate * of_rate * gap, -fastest)
         relaxation = factors[Factor.NORMAL_RELAXATION]
         new = wp.max(impulse - relaxation / (robot.solver.softening * delassus) * (velocity + correction), 0.0)
         solved = solved + (new - impulse) * whitened_rows[i]
@@ -351,10 +363,18 @@ def solve_contact(robot: Any, weights: Any, work: Any, substep: int, contact: in
             y_velocity = y.free_velocity + wp.dot(whitened_rows[i + 2], solved) + return_rate * y.displacement
             a = a - relaxation / x.delassus * x_velocity
             b = b - relaxation / y.delassus * y_velocity
-            largest = constants[Constant.FRICTION_COEFFICIENT] * factors[Factor.FRICTION_COEFFICIENT] * new
+            slot = work.contacts[contact]
+            friction = constants[Constant.FRICTION_COEFFICIENT]
+            if robot.slots[slot].static_friction >= 0.0:
+                friction = robot.slots[slot].static_friction
+            largest = friction * factors[Factor.FRICTION_COEFFICIENT] * new
             share = wp.min(largest / wp.sqrt(a * a + b * b + EPSILON), 1.0)
             if share < 1.0:
-                share = share * robot.solver.sliding_share
+                if robot.slots[slot].dynamic_friction >= 0.0:
+                    sliding = robot.slots[slot].dynamic_friction * factors[Factor.FRICTION_COEFFICIENT] * new
+                    share = wp.min(sliding / wp.sqrt(a * a + b * b + EPSILON), 1.0)
+                elif robot.slots[slot].static_friction < 0.0:
+                    share = share * robot.solver.sliding_share
             a = a * share
             b = b * share
     if impulse == 0.0:

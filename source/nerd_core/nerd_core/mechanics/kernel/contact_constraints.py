@@ -27,6 +27,14 @@ class SlotParameters:
     """Its centre, in the frame of the body [m]."""
     radius: float
     """Its radius [m]."""
+    static_friction: float
+    """Static friction per normal impulse, less than zero where it is the learned one."""
+    dynamic_friction: float
+    """Dynamic friction per normal impulse, less than zero where it is the static one."""
+    restitution: float
+    """Share of the speed of an impact with which it is left."""
+    bounce_threshold: float
+    """Speed of an impact below which there is no restitution [m/s]."""
 
 
 @wp.struct

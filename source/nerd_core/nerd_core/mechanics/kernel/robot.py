@@ -17,8 +17,10 @@ from torch import Tensor
 from ...contact.contacts import Contacts
 from ...robot.frames import rotation_matrix
 from ...robot.kinematics import local_transforms
+from ...robot.physical_parameters import PhysicalParameters
 from ...robot.spec import IDENTITY_QUAT, RobotSpec
 from ..body_damping import BodyDamping, is_special
+from ..constants import LEARNED, UNLIMITED, VERY_FAR
 from ..constraint_solver import ConstraintSolver
 from ..joint_drives import has_friction, slows_others
 from ..rules import Rules
@@ -28,14 +30,11 @@ from .contact_constraints import SlotParameters
 from .joint_drives import DriveParameters
 from .mimic_joints import MimicParameters
 from .multibody import BodyParameters
+from .physical_parameters import parameter_rows
 from .rules import FACTORS_PADDED, Factors
-from .step import Inputs, RobotTables, Sizes, StateLayout, make_kernel, make_types
-
-VERY_FAR = 1.0e9
-"""A stop where there is none [rad or m]."""
-
-UNLIMITED = 1.0e30
-"""A limit where there is none [N m s or rad/s, N s or m/s]."""
+from .step import make_kernel, make_types
+from .tables import Inputs, RobotTables, Sizes, StateLayout
+from .verification import OF_DRIVES
 
 ENVS_A_LAUNCH = 64
 """Environments that a thread of the processor takes at a time."""
@@ -44,7 +43,14 @@ ENVS_A_LAUNCH = 64
 class RobotKernel:
     """Steps one robot on one device, without gradients. Weights are read anew in each call."""
 
-    def __init__(self, spec: RobotSpec, solver: ConstraintSolver, ramp_mean: float, device: torch.device):
+    def __init__(
+        self,
+        spec: RobotSpec,
+        solver: ConstraintSolver,
+        ramp_mean: float,
+        device: torch.device,
+        parameters: PhysicalParameters | None = None,
+    ):
         """Makes the tables and compiles the kernel, which takes seconds, or finds it in Warp's cache.
 
         Args:
@@ -52,27 +58,33 @@ class RobotKernel:
             solver: Its solver of contacts, stops and drives.
             ramp_mean: Share of a change of velocity by applied forces that acts in the mean over a physics step.
             device: Where states live.
+            parameters: Some of what will differ from the specification, if anything will.
         """
         with wp.ScopedLogLevel(wp.LOG_WARNING):
             wp.init()
         self.solver, self.device = solver, wp.device_from_torch(device)
+        self._is_driven = any(solver.drives.is_driven) or (
+            parameters is not None and bool(OF_DRIVES & set(parameters.given))
+        )
+        self._no_parameters = parameter_rows(None, self.device)
         slots = _slots(spec, solver) if solver.max_contacts else []
         self._has_slots = bool(slots)
         self.sizes = sizes = Sizes(
             velocities=solver.multibody.dim,
             bodies=len(spec.bodies),
             joints=len(spec.joints),
-            drives=len(spec.joints) if any(solver.drives.is_driven) else 0,
+            drives=len(spec.joints) if self._is_driven else 0,
             is_coupled=bool(solver.mimics.constraints),
             is_damped=any(map(is_special, spec.bodies)),
             slots=len(slots),
             max_contacts=solver.max_contacts,
             hidden=max(1, solver.cfg.hidden),
+            has_parameters=parameters is not None,
         )
         self.types = make_types(sizes)
         self._kernel, self._no_trace = make_kernel(sizes, self.types), self.types.trace()
         self.load(self._kernel)
-        self.tables = self._tables(spec, ramp_mean, slots)
+        self.tables = self._tables(spec, ramp_mean, slots, parameters is not None)
         self._feature_scales = wp.array(solver.cfg.feature_scales, dtype=wp.float32, device=self.device)
         none = torch.zeros(1, 0, dtype=torch.float32, device=device)
         self._no_contacts = none, none.new_zeros(1, 0, 3), none.bool()
@@ -80,7 +92,7 @@ class RobotKernel:
         self._pool_of = 0
         wp.synchronize_device(self.device)  # the tables were sent on a stream of Warp's own
 
-    def _tables(self, spec: RobotSpec, ramp_mean: float, slots: list[Any]) -> Any:
+    def _tables(self, spec: RobotSpec, ramp_mean: float, slots: list[Any], limits_matter: bool) -> Any:
         """What stays the same of the robot, on the device."""
         root_dim, solver = self.solver.multibody.root_dim, self.solver
         supporting = [spec.joint_names.index(body.joint) for body in spec.bodies if body.joint is not None]
@@ -89,7 +101,7 @@ class RobotKernel:
             velocities[spec.joint_names.index(control.joint)] if control.kind == "effort" else -1
             for control in spec.controls
         ]
-        drives = _drives(spec, solver) if any(solver.drives.is_driven) else []
+        drives = _drives(spec, solver, limits_matter) if self._is_driven else []
         robot, device = RobotTables(), self.device
         robot.floating, robot.layout, robot.solver = int(spec.floating_base), _layout(spec), _numbers(spec, solver)
         robot.decimation, robot.ramp_mean, robot.gravity = spec.decimation, ramp_mean, wp.vec3(*spec.gravity)
@@ -105,19 +117,23 @@ class RobotKernel:
         return robot
 
     @torch.no_grad()
-    def __call__(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> Tensor:
+    def __call__(
+        self, state: Tensor, control: Tensor, contacts: Contacts | None, rows: PhysicalParameters | None = None
+    ) -> Tensor:
         """States at the end of a control step, the root's position counted from where it began.
 
         Args:
             state: States, shape (M, S).
             control: Efforts held over the step [N m or N], shape (M, C).
             contacts: Contacts of ``state`` of all slots, leading dimension (M,). None for a robot that touches nothing.
+            rows: What :meth:`PhysicalParameters.rows` gave, for a kernel that was made for parameters.
         """
         distance, normal, active = self.contact_tensors(contacts)
         inner, outer = self.rules()
         tensors = state, control, distance, normal, self.solver.constants.exp(), inner, outer
         next_state = torch.empty_like(state)
-        self.launch(self._kernel, len(state), [*self.arguments(tensors, active), self._no_trace, next_state])
+        arguments = [*self.arguments(tensors, active, rows), self._no_trace, next_state]
+        self.launch(self._kernel, len(state), arguments)
         return next_state
 
     def load(self, kernel: wp.Kernel) -> None:
@@ -131,13 +147,17 @@ class RobotKernel:
             return self._no_contacts
         return contacts.distance, contacts.normal.contiguous(), contacts.active
 
-    def arguments(self, tensors: tuple[Tensor, ...], active: Tensor) -> list[Any]:
+    def arguments(
+        self, tensors: tuple[Tensor, ...], active: Tensor, rows: PhysicalParameters | None = None
+    ) -> list[Any]:
         """What the kernels read, as they read it.
 
         Args:
             tensors: States, controls, distances, normals, constants, and the layers of :meth:`rules`.
             active: Whether there is any ground below slots.
+            rows: Physical parameters.
         """
+        parameters = self._no_parameters if rows is None else parameter_rows(rows, self.device)
         state, control, distance, normal, constants, inner, outer = (each.detach() for each in tensors)
         weights, inputs = self.types.weights(), Inputs()
         weights.constants, weights.feature_scales = wp.from_torch(constants), self._feature_scales
@@ -146,7 +166,7 @@ class RobotKernel:
         inputs.state, inputs.control = wp.from_torch(state), wp.from_torch(control)
         inputs.distance, inputs.normal = wp.from_torch(distance), wp.from_torch(normal, dtype=wp.vec3)
         inputs.active = wp.from_torch(active)
-        return [self.tables, weights, inputs]
+        return [self.tables, weights, inputs, parameters]
 
     def launch(self, kernel: wp.Kernel, count: int, arguments: list[Any]) -> None:
         """Runs a kernel for so many environments."""
@@ -238,21 +258,23 @@ def _joints(spec: RobotSpec, solver: ConstraintSolver, velocities: dict[int, int
         joint.place, joint.velocity = number, velocities[number]
         joint.has_stop = int(solver.has_stop[row])
         joint.lower, joint.upper = max(lower, -VERY_FAR), min(upper, VERY_FAR)
-        joint.damping = spec.joints[number].damping
+        joint.damping, joint.turns_freely = spec.joints[number].damping, int(bool(spec.joints[number].wraps))
         joint.typical_delassus = solver.typical_delassus[solver.max_contacts + row].item()
         joints.append(joint)
     return joints
 
 
-def _drives(spec: RobotSpec, solver: ConstraintSolver) -> list[Any]:
-    """What stays the same of what acts in each joint, in the order of the solver."""
+def _drives(spec: RobotSpec, solver: ConstraintSolver, limits_matter: bool) -> list[Any]:
+    """What stays the same of what acts in each joint, in the order of the solver; with effort limits also where the
+    specification's drive would not reach them, if they matter.
+    """
     drives, substep_dt = [], spec.physics_dt / solver.substeps
     for row, number in enumerate(solver.joints.tolist()):
         joint, drive = spec.joints[number], DriveParameters()
         drive.body = next(i for i, body in enumerate(spec.bodies) if body.joint == joint.name)
         drive.stiffness, drive.damping = joint.stiffness, joint.damping
         drive.of_acceleration, drive.fixed_target = int(joint.drive == "acceleration"), joint.target
-        limit = joint.effort_limit * spec.physics_dt if solver.drives.is_limited[row] else UNLIMITED
+        limit = joint.effort_limit * spec.physics_dt if limits_matter or solver.drives.is_limited[row] else UNLIMITED
         drive.max_impulse, drive.max_speed = min(limit, UNLIMITED), min(joint.velocity_limit, UNLIMITED)
         drive.slows_others = int(slows_others(joint))
         drive.has_friction = int(has_friction(joint))
@@ -299,6 +321,7 @@ def _slots(spec: RobotSpec, solver: ConstraintSolver) -> list[Any]:
         of_spec, slot = spec.slots[number], SlotParameters()
         slot.place, slot.body = number, spec.body_names.index(of_spec.body)
         slot.point, slot.radius = wp.vec3(*of_spec.point), of_spec.radius
+        slot.static_friction = slot.dynamic_friction = LEARNED
         slots.append(slot)
     return slots
 

@@ -11,17 +11,15 @@ from typing import Any
 import warp as wp
 
 from ..constants import MOMENTUM_EPSILON, UNREACHABLE
-from .body_damping import DampingParameters, damping_force, special_gravity_force
+from .body_damping import damping_force, special_gravity_force
 from .constraint_solver import (
     ConstraintRow,
     JointParameters,
-    SolverParameters,
     begin_rows,
     make_solver,
 )
 from .contact_constraints import SlotGround, SlotParameters, slot_centre
 from .joint_drives import DriveParameters, DriveState, begin_drives, read_targets
-from .mimic_joints import MimicParameters
 from .multibody import (
     BodyParameters,
     BodyState,
@@ -35,95 +33,20 @@ from .multibody import (
     point_inertia,
     weighted_sum,
 )
+from .physical_parameters import (
+    ParameterRows,
+    copy_bodies,
+    copy_drives,
+    copy_joints,
+    copy_slots,
+    external_force,
+    pulled_mass,
+)
 from .rules import Factors
+from .tables import Inputs, RobotTables, Sizes, copy_numbers
 
 OPTIONS = {"max_unroll": 4, "cpu_compiler_flags": "-march=native -vectorize-loops -vectorize-slp"}
 """How kernels are compiled. Unasked, Warp's compiler makes no use of vectors of numbers: a fifth of the time."""
-
-
-@wp.struct
-class StateLayout:
-    """Where the parts of a state begin."""
-
-    root_quat: int
-    joint_pos: int
-    root_lin_vel: int
-    root_ang_vel: int
-    joint_vel: int
-
-
-@wp.struct
-class RobotTables:
-    """What stays the same of a robot."""
-
-    floating: int
-    """Whether the root floats."""
-    layout: StateLayout
-    """Where the parts of a state begin."""
-    decimation: int
-    """Physics steps in a control step."""
-    ramp_mean: float
-    """Share of a change of velocity by applied forces that acts in the mean over a physics step."""
-    gravity: wp.vec3
-    """Gravity, environment axes [m/s^2]."""
-    tree: wp.array[BodyParameters]
-    """The bodies."""
-    joints: wp.array[JointParameters]
-    """The joints in the order of the solver."""
-    drives: wp.array[DriveParameters]
-    """What acts in them, in the same order; empty for a robot whose joints are braked at most."""
-    mimics: wp.array[MimicParameters]
-    """The joints that follow another one."""
-    damping: wp.array[DampingParameters]
-    """Gravity and damping of all bodies; empty for a robot whose bodies all feel gravity and nothing else."""
-    gravity_mass: float
-    """Mass on which gravity acts [kg]."""
-    slots: wp.array[SlotParameters]
-    """The slots that can touch the ground, in the order of the solver; none for a robot that touches nothing."""
-    controlled: wp.array[int]
-    """Number of the velocity on which each control is an effort; -1 for one that is a target."""
-    solver: SolverParameters
-    """Numbers of the solver."""
-
-
-@wp.struct
-class Inputs:
-    """What a control step begins with, each with the environments first."""
-
-    state: wp.array2d[float]
-    """States."""
-    control: wp.array2d[float]
-    """Efforts held over the step [N m or N]."""
-    distance: wp.array2d[float]
-    """Distances of slots from the ground [m]."""
-    normal: wp.array2d[wp.vec3]
-    """Normals of the ground, environment axes."""
-    active: wp.array2d[bool]
-    """Whether there is any ground."""
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """Numbers for which a kernel is compiled."""
-
-    velocities: int
-    """Generalised velocities."""
-    bodies: int
-    """Bodies."""
-    joints: int
-    """Joints."""
-    drives: int
-    """Joints again, or none for a robot whose joints are braked at most."""
-    is_coupled: bool
-    """Whether any joint follows another."""
-    is_damped: bool
-    """Whether any body is damped, slowed, or not pulled by gravity."""
-    slots: int
-    """Slots that can touch the ground."""
-    max_contacts: int
-    """Most slots that the solver looks at."""
-    hidden: int
-    """Hidden features of the rules, at least one."""
 
 
 @wp.func
@@ -408,15 +331,41 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False) -> wp.K
     dim = sizes.velocities
     body_count, joint_count, slot_count = sizes.bodies, max(1, sizes.joints), max(1, sizes.slots)
     drive_count, is_driven, is_damped = max(1, sizes.drives), sizes.drives > 0, sizes.is_damped
-    solve_constraints = make_solver(is_driven, sizes.is_coupled, is_kept)
+    solve_constraints, has_parameters = make_solver(is_driven, sizes.is_coupled, is_kept), sizes.has_parameters
     row_count, contact_count = max(1, sizes.joints + 3 * sizes.max_contacts), max(1, sizes.max_contacts)
 
     @wp.kernel(module="unique", enable_backward=False, module_options=OPTIONS)
     def advance(
-        first: int, robot: RobotTables, weights: Weights, inputs: Inputs, trace: Trace, next_state: wp.array2d[float]
+        first: int,
+        nominal: RobotTables,
+        weights: Weights,
+        inputs: Inputs,
+        parameters: ParameterRows,
+        trace: Trace,
+        next_state: wp.array2d[float],
     ):
         """Steps environment ``first`` and the following ones."""
         env = first + wp.tid()
+        if wp.static(has_parameters):  # the robot is that of the environment
+            own_tree = wp.zeros(shape=(body_count,), dtype=BodyParameters)
+            own_joint_table = wp.zeros(shape=(joint_count,), dtype=JointParameters)
+            own_drive_table = wp.zeros(shape=(drive_count,), dtype=DriveParameters)
+            own_slot_table = wp.zeros(shape=(slot_count,), dtype=SlotParameters)
+            robot = copy_numbers(nominal)
+            robot.tree = wp.array(ptr=own_tree.ptr, shape=(nominal.tree.shape[0],), dtype=BodyParameters)
+            robot.joints = wp.array(ptr=own_joint_table.ptr, shape=(nominal.joints.shape[0],), dtype=JointParameters)
+            robot.drives = wp.array(ptr=own_drive_table.ptr, shape=(nominal.drives.shape[0],), dtype=DriveParameters)
+            robot.slots = wp.array(ptr=own_slot_table.ptr, shape=(nominal.slots.shape[0],), dtype=SlotParameters)
+            copy_bodies(parameters, env, nominal.tree, robot.tree)
+            copy_joints(parameters, env, nominal.joints, robot.joints)
+            copy_drives(nominal, parameters, env, nominal.drives, robot.drives)
+            copy_slots(parameters, env, nominal.slots, robot.slots)
+            if parameters.mass.shape[0] > 0:
+                robot.gravity_mass = pulled_mass(robot.tree, robot.damping)
+            if parameters.gravity.shape[0] > 0:
+                robot.gravity = parameters.gravity[wp.min(env, parameters.gravity.shape[0] - 1), 0]
+        else:
+            robot = nominal
         own_bodies = wp.zeros(shape=(body_count,), dtype=BodyState)
         own_joint_pos = wp.zeros(shape=(joint_count,), dtype=float)
         own_drives = wp.zeros(shape=(drive_count,), dtype=DriveState)
@@ -470,15 +419,19 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False) -> wp.K
             gravity = wp.transpose(rotation) * robot.gravity
             compute_motion(tree, robot.floating, velocity, work.bodies)
             factorise_mass_matrix(tree, robot.floating, work.bodies, zeros, work.inverse_factor, columns)
+            pushed = effort
+            if wp.static(has_parameters):
+                outer, outer_force, outer_torque = external_force(robot, parameters, work, env, rotation, zeros)
+                pushed = effort + outer
             against = bias_force(tree, robot.floating, work.bodies, zeros)
             if wp.static(is_damped):
-                force = effort + special_gravity_force(tree, robot.damping, robot.floating, work.bodies, gravity, zeros)
+                force = pushed + special_gravity_force(tree, robot.damping, robot.floating, work.bodies, gravity, zeros)
                 slowed = damping_force(tree, robot.damping, robot.floating, work.bodies, dt, zeros)
                 against = against - slowed
                 damped_impulse = weighted_sum(work.inverse_factor, dt * slowed, zeros)
                 damped = weighted_sum(columns, damped_impulse, zeros)
             else:
-                force = effort + gravity_force(tree, robot.floating, work.bodies, gravity, zeros)
+                force = pushed + gravity_force(tree, robot.floating, work.bodies, gravity, zeros)
             applied_impulse = weighted_sum(work.inverse_factor, dt * force, zeros)
             bias_impulse = weighted_sum(work.inverse_factor, -dt * against, zeros)
             applied, bias = weighted_sum(columns, applied_impulse, zeros), weighted_sum(columns, bias_impulse, zeros)
@@ -512,6 +465,11 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False) -> wp.K
                     with_impulses = with_impulses + damped
                 gone, turned = dt * linear + part_of(moved, 0), dt * angular + part_of(moved, 3)
                 momentum, angular_momentum = centroidal_momentum(tree, work.bodies, with_impulses)
+                if wp.static(has_parameters):
+                    at_start = work.bodies
+                    centre = at_start[0].first_moment / at_start[0].composite_mass
+                    momentum = momentum + dt * outer_force
+                    angular_momentum = angular_momentum + dt * (outer_torque - wp.cross(centre, outer_force))
                 if wp.static(is_kept):
                     trace.records[env, physics_step].gone = gone
                     trace.records[env, physics_step].turned = turned

@@ -13,6 +13,7 @@ import logging
 import math
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
@@ -20,6 +21,7 @@ from torch import Tensor
 
 from ...contact.contacts import Contacts
 from ...files.messages import first_line
+from ...robot.physical_parameters import JOINT_FIELDS, PhysicalParameters, own_shape, specified
 from ...robot.spec import RobotSpec
 from ..constraint_solver import ConstraintSolver
 
@@ -41,7 +43,13 @@ Step = Callable[[Tensor, Tensor, "Contacts | None"], Tensor]
 
 
 def verified_kernel(
-    spec: RobotSpec, solver: ConstraintSolver, ramp_mean: float, state: Tensor, control: Tensor, reference: Step
+    spec: RobotSpec,
+    solver: ConstraintSolver,
+    ramp_mean: float,
+    state: Tensor,
+    control: Tensor,
+    reference: Step,
+    parameters: PhysicalParameters | None = None,
 ) -> RobotKernel | None:
     """The kernel of one robot on one device, after it has agreed with PyTorch there; else None, with a warning that
     says why.
@@ -52,7 +60,8 @@ def verified_kernel(
         ramp_mean: Share of a change of velocity that acts in the mean over a physics step.
         state: Some states, shape (M, S).
         control: Efforts for them, shape (M, C).
-        reference: The step in PyTorch, with the arguments and the result of the kernel.
+        reference: The step in PyTorch, with the arguments and the result of the kernel. It has the parameters.
+        parameters: What differs from the specification, in one row, for a kernel that takes parameters.
     """
     if os.environ.get(SWITCH) == "0":
         return None
@@ -65,8 +74,9 @@ def verified_kernel(
         warn_once(f"Warp is not the one expected ({first_line(error)})")
         return None
     try:
-        robot = RobotKernel(spec, solver, ramp_mean, state.device)
-        apart = _typical_difference(robot, reference, *trial(spec, solver, state, control))
+        robot = RobotKernel(spec, solver, ramp_mean, state.device, parameters)
+        step = robot if parameters is None else partial(robot, rows=parameters)
+        apart = _typical_difference(step, reference, *trial(spec, solver, state, control))
     except Exception as error:  # so may compilers and drivers
         warn_once(f"no kernel was made for '{spec.name}' on {state.device} ({first_line(error)})")
         return None
@@ -77,6 +87,28 @@ def verified_kernel(
         f"{LARGEST_DIFFERENCE:.1g}; please report this ({SWITCH}=0 leaves mechanics to PyTorch without a word)"
     )
     return None
+
+
+OF_DRIVES = frozenset(JOINT_FIELDS) - {"armature", "lower_limit", "upper_limit"}
+"""Parameters of what acts in joints beside efforts and stops, without which a kernel need not be made for drives."""
+
+
+def trial_parameters(spec: RobotSpec, drives: bool) -> PhysicalParameters:
+    """Parameters by which a kernel that takes them is tried: a little off the specification's, in one row.
+
+    Args:
+        spec: The robot.
+        drives: Whether those of drives are among them.
+    """
+    own, values = specified(spec), {}
+    for name in own.given:
+        share = 1.1 if own_shape(spec, name)[:1] == (len(spec.bodies),) else 0.9
+        if drives or name not in OF_DRIVES:
+            values[name] = (1.0 if name in ("lower_limit", "upper_limit", "gravity") else share) * getattr(own, name)
+    of_contacts = {"static_friction": 0.7, "dynamic_friction": 0.6, "restitution": 0.3, "bounce_threshold": 0.2}
+    of_contacts |= {"external_force": 0.5, "external_torque": 0.1}
+    values |= {name: torch.full(own_shape(spec, name), value) for name, value in of_contacts.items()}
+    return PhysicalParameters(**values).map(lambda value: value.unsqueeze(0))
 
 
 def differentiated_otherwise() -> bool:
@@ -103,7 +135,7 @@ def trial(
 
 
 def _typical_difference(
-    robot: RobotKernel, reference: Step, state: Tensor, control: Tensor, contacts: Contacts | None
+    robot: Step, reference: Step, state: Tensor, control: Tensor, contacts: Contacts | None
 ) -> float:
     """Largest difference of the kernel from PyTorch in an environment, in the median: single ones may differ, for
     where a foot almost slips rounding decides whether it does.
@@ -129,4 +161,14 @@ def warn_once(reason: str, what: str = "mechanics") -> None:
         logger.warning("%s are left to PyTorch, which is several times slower: %s", what, reason)
 
 
-__all__ = ["SWITCH", "TRIAL_STATES", "Step", "differentiated_otherwise", "trial", "verified_kernel", "warn_once"]
+__all__ = [
+    "OF_DRIVES",
+    "SWITCH",
+    "TRIAL_STATES",
+    "Step",
+    "differentiated_otherwise",
+    "trial",
+    "trial_parameters",
+    "verified_kernel",
+    "warn_once",
+]

@@ -9,10 +9,10 @@ one at a time, and it turns and walks sideways slowly.
 """
 
 from isaaclab.actuators import ImplicitActuatorCfg
-from isaaclab.managers import RewardTermCfg
+from isaaclab.managers import RewardTermCfg, TerminationTermCfg
 from isaaclab.utils import configclass
 from isaaclab_tasks.core.velocity import mdp
-from isaaclab_tasks.core.velocity.velocity_env_cfg import RewardsCfg
+from isaaclab_tasks.core.velocity.velocity_env_cfg import RewardsCfg, TerminationsCfg
 
 from ....robots import g1
 from ..velocity_env_cfg import VelocityEnvCfg
@@ -40,10 +40,18 @@ class G1RewardsCfg(RewardsCfg):
 
 
 @configclass
+class G1TerminationsCfg(TerminationsCfg):
+    """Terminations of the family, and one that needs no contact sensor: a biped may fall onto its hands."""
+
+    fallen = TerminationTermCfg(func=mdp.root_height_below_minimum, params={"minimum_height": 0.5})
+
+
+@configclass
 class G1VelocityEnvCfg(VelocityEnvCfg):
     """Walk on two legs."""
 
     rewards: G1RewardsCfg = G1RewardsCfg()
+    terminations: G1TerminationsCfg = G1TerminationsCfg()
 
     def __post_init__(self):
         """Fill in the robot, and what a biped needs."""

@@ -10,17 +10,16 @@ import warp as wp
 from ...constants import CONTACT_COUNT_UNIT, TRAIT_CENTRE, Constant
 from ..contact_constraints import slot_centre
 from ..multibody import centroidal_momentum, point_inertia, weighted_sum
+from ..physical_parameters import ParameterRows
 from ..step import (
     OPTIONS,
-    Inputs,
     KernelTypes,
-    RobotTables,
-    Sizes,
     length,
     part_of,
     quat_from_rotation_vector,
     rotation_matrix,
 )
+from ..tables import Inputs, RobotTables, Sizes
 from .body_damping import pull_damping_force, pull_special_gravity_force
 from .constraint_rows import pull_inverse_factor, pull_product, pull_rows, pull_unwhitened
 from .constraint_solver import RowAdjoint, make_pull_substep
@@ -279,6 +278,7 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
         robot: RobotTables,
         weights: Weights,
         inputs: Inputs,
+        parameters: ParameterRows,
         trace: Trace,
         by_next: wp.array2d[float],
         gradients: Gradients,

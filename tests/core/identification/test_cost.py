@@ -1,0 +1,112 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""The cost over roll-outs: zero at the truth, gradients as differences say, the same in pieces."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from nerd_core.identification.cost import CostCfg, RolloutCost, Windows, joint_windows
+from nerd_core.identification.parameterisation import IdentificationError, Parameterisation
+from nerd_core.predictor.transmission_prior import TransmissionCfg
+from support.identified_arm import arm, heavier, model, motion
+
+GROUPS = ["masses", "centres", "frictions"]
+
+
+def cost_of(spec, windows, cfg=None, **more) -> RolloutCost:
+    """A cost of mechanics of an arm."""
+    return RolloutCost(model(spec), Parameterisation(spec, GROUPS), windows, cfg, **more)
+
+
+def test_the_truth_costs_nothing():
+    """Motion of a model costs that model nothing, and another one something."""
+    windows = motion(model(arm()))
+    assert cost_of(arm(), windows).value() < 1e-12
+    assert cost_of(heavier(arm(), 1.3), windows).value() > 1e-4
+
+
+def test_gradients_are_those_of_differences():
+    """Gradients to parameters, first states and learned weights are those that differences give."""
+    spec, windows = heavier(arm(), 1.2), motion(model(arm()), count=4, steps=8)
+    predictor = model(spec, TransmissionCfg(hidden=0, substeps=1, torque_hidden=3))
+    cost = RolloutCost(
+        predictor, Parameterisation(spec, GROUPS), windows, learn_weights=True, first_state_noise=(0.01, 0.1)
+    )
+    cost.backward()
+    assert cost.variables.first is not None
+    by_name = dict(predictor.named_parameters())
+    named = {"free": cost.variables.free, "first": cost.variables.first}
+    named |= {name: by_name[f"prior.mechanics.transmission.{name}"] for name in ("gain", "load", "bias")}
+    for name, leaf in named.items():
+        entry = leaf.detach().view(-1)[:1]
+        sides = []
+        for step in (1e-6, -1e-6):
+            entry += step
+            sides.append(cost.value())
+            entry -= step
+        assert leaf.grad is not None
+        assert leaf.grad.view(-1)[0].item() == pytest.approx((sides[0] - sides[1]) / 2e-6, rel=1e-3, abs=1e-9), name
+
+
+def test_pieces_make_no_difference():
+    """Segments of steps and chunks of windows change neither cost nor gradient."""
+    spec, windows = heavier(arm(), 1.2), motion(model(arm()), count=5, steps=9)
+    results = []
+    for cfg in (CostCfg(), CostCfg(segment=2, chunk=2)):
+        cost = cost_of(spec, windows, cfg)
+        results.append((cost.backward(), cost.variables.free.grad))
+    assert results[0][0] == pytest.approx(results[1][0], rel=1e-12)
+    torch.testing.assert_close(results[0][1], results[1][1])
+
+
+def test_memory_is_that_of_a_segment():
+    """Between segments only the states are kept: twice the steps hardly need more than the same memory."""
+    spec = arm()
+
+    def saved(steps: int) -> int:
+        cost, count = cost_of(spec, motion(model(spec), count=2, steps=steps), CostCfg(segment=5)), 0
+
+        def pack(tensor):
+            nonlocal count
+            count += 1
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+            cost.cfg = CostCfg(segment=5)
+            errors = cost._errors(torch.arange(2), None, grad=True)
+        assert errors.requires_grad
+        return count
+
+    short, long = saved(10), saved(20)
+    assert long - short < 60  # of some hundred tensors that a step alone would keep
+
+
+def test_a_window_that_ran_away_counts_less():
+    """An error of a hundred units costs less than a hundred times an error of ten."""
+    cost = cost_of(arm(), motion(model(arm()), count=2, steps=3))
+    errors = torch.stack((torch.full((3, 4), 1.0), torch.full((3, 4), 100.0))).double()
+    small, large = cost._robust(errors).tolist()
+    assert large < 20.0 * small
+
+
+def test_nan_is_refused_with_the_run():
+    """Measured numbers that are not finite are refused, with the name of the run."""
+    windows = motion(model(arm()), count=3)
+    state = windows.state.clone()
+    state[1, 4, 2] = torch.nan
+    with pytest.raises(IdentificationError, match=r"1 of 3 windows with numbers that are not finite.*'run 1'"):
+        Windows(state, windows.control, windows.source)
+
+
+def test_windows_out_of_runs():
+    """Windows begin every stride, none reaches beyond its run, and the limit spreads over all."""
+    run = torch.arange(12.0).view(12, 1)
+    windows = joint_windows([("a", run, run[:11]), ("b", run[:3], run[:2])], steps=4, stride=3)
+    assert windows.state[:, 0, 0].tolist() == [0.0, 3.0, 6.0]
+    assert windows.state[:, -1, 0].tolist() == [4.0, 7.0, 10.0]
+    assert len(joint_windows([("a", run, run[:11])], 2, 1, limit=3)) == 3
+    with pytest.raises(IdentificationError, match="no run of at least 20 steps"):
+        joint_windows([("a", run, run[:11])], 20, 1)
