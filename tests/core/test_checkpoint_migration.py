@@ -9,7 +9,7 @@ import copy
 
 import torch
 
-from nerd_core.checkpoint_migration import migrate_config, migrate_tensors
+from nerd_core.checkpoint_migration import migrate_config, migrate_tensors, with_earlier_defaults
 
 
 def test_old_fields_of_mechanics_get_their_new_names():
@@ -59,3 +59,18 @@ def test_what_is_not_understood_is_left_to_the_reader():
     assert migrate_config(two) == two
     clash = {"model.a": torch.zeros(()), "residual.network.a": torch.ones(())}
     assert migrate_tensors(clash) == clash
+
+
+def test_mechanics_from_before_the_laws_had_names_keep_the_fitted_one():
+    """Settings of mechanics that name no law of constraints, in whatever depth, mean the one that there was; a law that
+    is named stays, and so does everything else.
+    """
+    mechanics, named = {"kind": "mechanics", "slots": 5}, {"kind": "mechanics", "constraint_law": "engine"}
+    plain = {"prior": mechanics, "network": {"prior": named, "kind": "free_motion"}, "ensemble": 1}
+    kept = copy.deepcopy(plain)
+    assert with_earlier_defaults(plain) == {
+        "prior": {**mechanics, "constraint_law": "fitted"},
+        "network": {"prior": named, "kind": "free_motion"},
+        "ensemble": 1,
+    }
+    assert plain == kept

@@ -46,8 +46,11 @@ VISITED = f"{EXTENSION}/collect/visited_states.py"
 JUDGE_ERRORS = f"{LIBRARY}/judging/errors.py"
 JUDGE_WINDOWS = f"{LIBRARY}/judging/windows.py"
 JUDGE = f"{LIBRARY}/judging/judge.py"
+PHYSICS = f"{LIBRARY}/recordings/physics.py"
+PLAUSIBLE = f"{LIBRARY}/recordings/plausibility.py"
 
 TEST_JUDGE_ERRORS = "tests/core/judging/test_errors.py"
+TEST_PLAUSIBLE = "tests/core/recordings/test_plausibility.py"
 TEST_JUDGE = "tests/core/judging/test_judge.py"
 TEST_SCORE = "tests/isaaclab/test_score.py"
 TEST_EVALUATE = "tests/isaaclab/test_evaluate.py"
@@ -419,4 +422,11 @@ FAULTS = (
     Fault(IDENTIFIABILITY, "if is_kept else float", "if True else float", TEST_TOLD),
     Fault(IDENTIFIABILITY, "found = torch.where(each.weights.abs() > 0.05, torch.inf, found)", "pass", TEST_TOLD),
     Fault(COST, "bad = ~(", "bad = False & (", TEST_WINDOWS),
+    # what measurements say of gravity, of the ground, of units and of the clock
+    Fault(PHYSICS, "return found[2]", "return 2.0 * found[2]", TEST_PLAUSIBLE),
+    Fault(PHYSICS, "height, axis=1)[:, :CARRIERS]", "height, axis=1)", TEST_PLAUSIBLE),
+    Fault(PLAUSIBLE, "middle @ gravity", "middle[:2] @ gravity[:2]", TEST_PLAUSIBLE),
+    Fault(PLAUSIBLE, "rate * pace, 0.5", "rate / pace, 0.5", TEST_PLAUSIBLE),
+    Fault(PLAUSIBLE, "max(self.tolerance, SURE * self.error)", "100.0", TEST_PLAUSIBLE),
+    Fault(PLAUSIBLE, "np.roll(quat, -1, axis=1), rate, dt)", "quat, rate, dt)", TEST_PLAUSIBLE),
 )

@@ -26,7 +26,7 @@ from typing import Any
 import torch
 
 from .checkpoint_limits import expected_tensors, require_bounded, size_of
-from .checkpoint_migration import migrate_config, migrate_tensors
+from .checkpoint_migration import migrate_config, migrate_tensors, with_earlier_defaults
 from .files.atomic import previous, replace_directory
 from .files.provenance import versions
 from .files.safe_files import MAX_JSON_BYTES, UnsafeFile, digest, json_bytes, parse_json, read_bytes
@@ -355,6 +355,8 @@ def _parse_config(content: bytes) -> tuple[CheckpointConfig, str]:
         )
     plain = migrate_config(plain) if schema == EARLIER_SCHEMA else plain
     require_bounded(plain.get("predictor"), "predictor")
+    if "predictor" in plain:
+        plain = plain | {"predictor": with_earlier_defaults(plain["predictor"])}
     return from_plain(CheckpointConfig, plain, CONFIG), schema
 
 

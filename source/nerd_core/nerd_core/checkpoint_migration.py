@@ -32,6 +32,12 @@ TENSOR_PREFIXES = {
 }
 """Beginnings of names of tensors, then and now."""
 
+EARLIER_MECHANICS = {"constraint_law": "fitted"}
+"""Settings of mechanics that a file may not name, as they were before there was a choice."""
+
+KINDS_OF_MECHANICS = ("mechanics", "transmission", "calibrated")
+"""Kinds of priors that have them."""
+
 WITHOUT_USE = ("token_normaliser.", "force_scale", "missing")
 """Beginnings of names of tensors that a predictor without a network had, and never used."""
 
@@ -46,6 +52,19 @@ def migrate_config(plain: dict[str, Any]) -> dict[str, Any]:
     if isinstance(plain.get("predictor"), dict):
         plain["predictor"] = _predictor(plain["predictor"])
     return plain
+
+
+def with_earlier_defaults(plain: Any) -> Any:
+    """The content of a ``config.json`` of any format: settings that a version before them did not write have the
+    values that it used, and not those of today. Does not change its argument.
+
+    Args:
+        plain: What stands in the file, or a part of it.
+    """
+    if not isinstance(plain, dict):
+        return plain
+    plain = {key: with_earlier_defaults(value) for key, value in plain.items()}
+    return EARLIER_MECHANICS | plain if plain.get("kind") in KINDS_OF_MECHANICS else plain
 
 
 def migrate_tensors(tensors: dict[str, Tensor], has_network: bool = True) -> dict[str, Tensor]:
@@ -116,4 +135,13 @@ def _renamed(settings: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
     return {names[key] if key in names and names[key] not in settings else key: it for key, it in settings.items()}
 
 
-__all__ = ["MECHANICS_FIELDS", "TENSOR_PREFIXES", "WITHOUT_USE", "migrate_config", "migrate_tensors"]
+__all__ = [
+    "EARLIER_MECHANICS",
+    "KINDS_OF_MECHANICS",
+    "MECHANICS_FIELDS",
+    "TENSOR_PREFIXES",
+    "WITHOUT_USE",
+    "migrate_config",
+    "migrate_tensors",
+    "with_earlier_defaults",
+]

@@ -32,7 +32,7 @@ class Trial:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch):
         self.spec = with_inertias(ant())
-        self.mechanics = Mechanics(self.spec, ChangeCodec(self.spec), MechanicsCfg(hidden=0))
+        self.mechanics = Mechanics(self.spec, ChangeCodec(self.spec), MechanicsCfg(hidden=0, constraint_law="fitted"))
         self.wrong: dict[str, Callable[[int], Tensor] | float] = {}
         trial = self
 

@@ -25,7 +25,7 @@ from support.robots import ant, cartpole, driven, random_state, random_tree, wit
 
 pytest.importorskip("warp", reason="needs Warp, which Isaac Lab brings")
 
-CONSTANTS = MechanicsCfg(substeps=4, hidden=0, slots=32)
+CONSTANTS = MechanicsCfg(substeps=4, hidden=0, slots=32, constraint_law="fitted")
 ENVS = 96
 
 
@@ -312,6 +312,18 @@ def test_pytorch_differentiates_where_the_adjoint_cannot(
     with torch.no_grad():
         mechanics(*situated)
     assert all(kernel is not None for kernel in mechanics._kernels.values())
+
+
+def test_what_the_adjoint_does_not_know_is_left_to_pytorch(caplog: pytest.LogCaptureFixture):
+    """With a law of constraints that it does not know, PyTorch differentiates, and one line says so."""
+    spec, situated = with_inertias(cartpole()), situation(with_inertias(cartpole()))
+    mechanics = mechanics_of(spec, replace(CONSTANTS, constraint_law="engine"))
+    verification._warned.clear()
+    with caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            derivatives(mechanics, mechanics, torch.ones(ENVS, 1), *situated)
+    assert list(mechanics._gradients.values()) == [None]
+    assert [record.getMessage() for record in caplog.records if "law 'engine'" in record.getMessage()] != []
 
 
 ADJOINT = "nerd_core.mechanics.kernel.adjoint.robot"

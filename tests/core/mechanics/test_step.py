@@ -94,10 +94,12 @@ def test_efforts_do_work(spec: RobotSpec):
 
 
 def test_a_moved_scene_moves_along():
-    """Turning and shifting an Ant about the vertical turns and shifts where it goes."""
+    """Turning an Ant by a quarter about the vertical and shifting it turns and shifts where it goes: what bodies answer
+    is asked along the axes of the environment, as in PhysX.
+    """
     spec = with_inertias(ant())
     state = random_state(spec, 8, 3).double()
-    turn, shift = yaw(1.1).double(), torch.tensor([40.0, -7.0, 2.0], dtype=torch.double)
+    turn, shift = yaw(0.5 * math.pi).double(), torch.tensor([40.0, -7.0, 2.0], dtype=torch.double)
     turn = turn / turn.norm()
     control = torch.randn(8, spec.control_dim, generator=torch.Generator().manual_seed(0)).double()
     image = step(spec, move_state(spec, state, turn, shift), control)
@@ -163,7 +165,7 @@ def test_without_a_network_there_is_a_prior():
     """No network and no prior would say nothing; heads and views need a network. The errors name what is asked."""
     with pytest.raises(ValueError, match="neither a network nor a prior"):
         PredictorCfg(network=None)
-    with pytest.raises(ValueError, match="got variance_head, token.symmetric without a network"):
+    with pytest.raises(ValueError, match="got --variance-head --token.symmetric without a network"):
         PredictorCfg(
             network=None,
             prior=MechanicsPriorCfg(),

@@ -18,11 +18,13 @@ import torch
 
 from nerd_core.cli import main as nerd
 from nerd_core.recordings.conversion import write_dataset
+from nerd_core.recordings.delays import effort_delays
 from nerd_core.recordings.plausibility import PhysicsReport, check_physics, measured_dataset
 from nerd_core.recordings.reading import read_recordings
 from nerd_core.recordings.recording import Recording, RecordingSet
+from nerd_core.recordings.schemas import COMMANDED, MEASURED
 from nerd_core.robot.frames import quat_from_rotvec, quat_mul, quat_rotate, quat_rotate_inverse
-from support.recorded_files import real_file, toss_file
+from support.recorded_files import driven_pendulum_file, real_file, toss_file
 from support.simulated_recordings import KINDS, simulated
 
 TILT = math.radians(1.7)
@@ -207,6 +209,27 @@ def test_what_is_odd_in_the_real_files_is_found(name: str, quantity: str, true: 
     report = check_physics(read_recordings(real_file(name)))
     assert abs(value(report, quantity) - true) < within
     assert next(each for each in report.measurements if each.name == quantity).deviates
+
+
+def test_the_delay_between_command_and_effort_is_found(tmp_path: Path):
+    """Eight milliseconds between two sines at irregular stamps, to a quarter of a millisecond; a signal that does not
+    follow says nothing.
+    """
+    recordings = read_recordings(driven_pendulum_file(tmp_path / "arm.h5", runs=2, frames=800))
+    sampled = changed(recordings, lambda run: replace(run, held=frozenset()))
+    found = effort_delays(sampled, COMMANDED, MEASURED)
+    assert [delay.joint for delay in found] == ["shoulder", "elbow"]
+    assert all(delay.seconds == pytest.approx(0.008, abs=2.5e-4) and delay.correlation > 0.99 for delay in found)
+    noise = np.random.default_rng(0).standard_normal((800, 2))
+    loose = changed(sampled, lambda run: replace(run, efforts=dict(run.efforts) | {COMMANDED: noise}))
+    assert not effort_delays(loose, COMMANDED, MEASURED)
+
+
+def test_delays_of_the_real_pendulum_are_those_of_its_readme():
+    """Measured torques follow commanded ones 5 to 14 ms later."""
+    report = check_physics(read_recordings(real_file("dfki_double_pendulum_train.h5")))
+    for joint in ("shoulder", "elbow"):
+        assert 0.004 < value(report, f"delay of the effort of '{joint}' behind its command") < 0.014
 
 
 @pytest.mark.parametrize("name", ["dfki_double_pendulum_train.h5", "dfki_double_pendulum_val.h5"])

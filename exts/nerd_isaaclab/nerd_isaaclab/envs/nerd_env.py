@@ -33,6 +33,7 @@ from ..physics.modes import MODES
 from ..physics.neural_physics import NeuralPhysics
 from ..physics.robot_description import describe_robot, find_controls
 from ..physics.robot_state import RobotState
+from ..physics.task_actuators import feed_actuators
 from ..ui.panel import NerdPanel
 from ..ui.viser_page import add_viser_pages
 from .nerd_env_cfg import WINDOW_CLASS, NerdCfg
@@ -161,6 +162,7 @@ class NerdDynamics(ManagerBasedRLEnv):
         if self.nerd_cfg.dump_dir is not None and isinstance(dynamics, NeuralDynamics):
             folder = Path(self.nerd_cfg.dump_dir)
             dynamics = GuardRecorder(dynamics, folder, self._neural_mask, self._facts)  # pyright: ignore
+        feed_actuators(dynamics, self.robot, lambda: self._neural_mask() is not None)
         mode, stock = self._mode, self.sim.physics_manager if self._neural is None else self._neural.stock
         self._apply_mode("physx", None)
         robot = RobotState(self.robot, self.robot_spec, self.scene.env_origins)

@@ -19,7 +19,9 @@ from nerd_core.judging.config import JudgeCfg, Protocol
 from ..checkpoints.shipped import find_checkpoint
 
 
-def evaluate_recordings(model: str | Path, data: str | Path, protocol: Protocol, cfg: JudgeCfg) -> dict[str, Any]:
+def evaluate_recordings(
+    model: str | Path, data: str | Path, protocol: Protocol, cfg: JudgeCfg, columns: str | Path | None = None
+) -> dict[str, Any]:
     """Lets a model predict recordings of a file; see :class:`~nerd_core.judging.judge.JudgeResult`.
 
     Args:
@@ -27,6 +29,7 @@ def evaluate_recordings(model: str | Path, data: str | Path, protocol: Protocol,
         data: File of the recordings.
         protocol: Windows of equal length, or whole runs.
         cfg: Which of them.
+        columns: Map of the columns of a log that is no HDF5 file. Its robot is that of the model.
 
     Returns:
         The errors as plain values, with what made them: command, versions, digest of the file.
@@ -34,10 +37,10 @@ def evaluate_recordings(model: str | Path, data: str | Path, protocol: Protocol,
     from nerd_core import checkpoint
     from nerd_core.files.provenance import describe_run
     from nerd_core.judging.judge import judge
-    from nerd_core.recordings.reading import file_digest, read_recordings
+    from nerd_core.recordings.reading import HDF5, file_digest, read_recordings
 
-    recordings = read_recordings(data)
     predictor = checkpoint.load(find_checkpoint(model)).eval()
+    recordings = read_recordings(data, columns, None if Path(data).suffix in HDF5 else predictor.spec)
     result = judge(predictor, recordings, cfg, protocol)
     made_by = describe_run(data={Path(data).name: file_digest(data)})
     return {"model": Path(model).name, "data": Path(data).name, **result.plain(), "made_by": made_by}

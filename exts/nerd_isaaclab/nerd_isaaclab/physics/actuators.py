@@ -9,13 +9,15 @@ from the configuration, where an event that randomises them has not changed them
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import math
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nerd_core.robot.spec import Actuator, Parameter
+from nerd_core.mechanics.actuators import WITHOUT_MEMORY
+from nerd_core.robot.spec import Actuator, ActuatorLaw, Parameter
 
 if TYPE_CHECKING:
     import torch
@@ -36,13 +38,19 @@ NOT_OF_THE_LAW = (
 """Settings that name the law and its joints, and those that the engine holds, which stand in the joints."""
 
 
+NO_LIMIT = 1.0e9
+"""A larger effort or speed is no limit [N m or N, rad/s or m/s]."""
+
+
 def read_actuators(robot: Articulation) -> dict[str, Actuator]:
     """The law of each joint, by the joint's name; ``none`` where no actuator of the task has it."""
     found = dict.fromkeys(robot.joint_names, Actuator("none"))
-    for cfg in robot.cfg.actuators.values():
+    for group, cfg in robot.cfg.actuators.items():
         for joint in robot.joint_names:
             if _drives(cfg, joint):
-                found[joint] = _law(cfg, joint)
+                actuator = _law(cfg, joint)
+                law = _numbers_of_law(actuator.kind, cfg, getattr(robot, "actuators", {}).get(group), joint)
+                found[joint] = dataclasses.replace(actuator, law=law)
     return found
 
 
@@ -84,6 +92,44 @@ def _law(cfg: Any, joint: str) -> Actuator:
         else:
             rest.append(f"{name}={_content(value)}")
     return Actuator(kind, tuple(numbers), hashlib.sha256("\n".join(rest).encode()).hexdigest() if rest else "")
+
+
+def _numbers_of_law(kind: str, cfg: Any, actuator: Any, joint: str) -> ActuatorLaw | None:
+    """The law of a joint as numbers: as the configuration says, or where it leaves them open, as the running actuator
+    has them in the middle of the environments; None for the engine's own drives, and for laws that are not known.
+
+    Args:
+        kind: Name of the law.
+        cfg: Configuration of the actuator.
+        actuator: The running actuator.
+        joint: Name of the joint.
+    """
+    if kind not in WITHOUT_MEMORY or actuator is None:
+        return None
+
+    def number(name: str, otherwise: float) -> float:
+        value = _of_joint(getattr(cfg, name, None), joint)
+        if value is None and hasattr(actuator, name):
+            column = list(actuator.joint_names).index(joint)
+            value = getattr(actuator, name)[:, column].median().item()
+        return otherwise if value is None else float(f"{float(value):.6g}")
+
+    is_motor, has_table = kind == "DCMotor", kind == "RemotizedPDActuator"
+    rows = getattr(cfg, "joint_parameter_lookup", None) if has_table else None
+    return ActuatorLaw(
+        stiffness=number("stiffness", 0.0),
+        damping=number("damping", 0.0),
+        effort_limit=math.inf if has_table else _limit(number("actuator_effort_limit", math.inf)),
+        saturation_effort=_limit(number("saturation_effort", math.inf)) if is_motor else math.inf,
+        velocity_limit=_limit(number("actuator_velocity_limit", math.inf)) if is_motor else math.inf,
+        effort_table=tuple((float(row[0]), float(row[2])) for row in rows) if rows is not None else (),
+        max_delay=int(getattr(cfg, "max_delay", 0) or 0),
+    )
+
+
+def _limit(value: float) -> float:
+    """A limit, infinite where it is written as a huge number."""
+    return math.inf if value > NO_LIMIT else value
 
 
 def _of_joint(value: Any, joint: str) -> Any:

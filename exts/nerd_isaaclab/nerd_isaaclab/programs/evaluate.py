@@ -44,6 +44,8 @@ class Evaluate:
     """What to measure."""
     recorded: Annotated[JudgeCfg, tyro.conf.arg(name="")] = field(default_factory=JudgeCfg)
     """Which stretches of recordings, where --data is a file of them."""
+    columns: Path | None = None
+    """Map of the columns of recordings, where they are no HDF5 file."""
     json: Path | None = None
     """File for the numbers, curves included."""
     plot: Path | None = None
@@ -82,7 +84,7 @@ def _against_recordings(args: Evaluate) -> int:
             "flights, and none of the others"
         )
     result = evaluate_recordings(
-        cfg.model, str(cfg.data), "flights" if cfg.protocol == "flights" else "windows", args.recorded
+        cfg.model, str(cfg.data), "flights" if cfg.protocol == "flights" else "windows", args.recorded, args.columns
     )
     _show_judgement(result)
     if args.json is not None:

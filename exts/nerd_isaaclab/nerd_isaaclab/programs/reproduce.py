@@ -6,6 +6,7 @@
     nerd reproduce cartpole                 # half an hour on two cores; ant: an hour and more
     nerd reproduce ant --out runs/ant-again
     nerd reproduce cartpole --smoke         # tiny sizes, only to see that everything runs
+    nerd reproduce cube-real --recordings contactnets_cube_trainval.h5    # what was measured, without an engine
 
 Collects, trains, evaluates open loop (passive and driven), trains policies in neural mode with three seeds, and scores
 them in both modes. Writes report.html, report.json and model/: the checkpoint with its card, as it is
@@ -25,12 +26,13 @@ from nerd_core.cli.options import read_options
 from nerd_core.files.outputs import require_folder
 
 from ..demo import recipes
+from ..demo.recipes_measured import MEASURED
 from .demo import default_out
 
 if TYPE_CHECKING:
     Name = str
 else:
-    Name = Literal[tuple(recipes.REPRODUCE)]
+    Name = Literal[(*recipes.REPRODUCE, *MEASURED)]
     """Names of the recipes."""
 
 
@@ -50,6 +52,8 @@ class Reproduce:
     """Start over, instead of going on with what is there."""
     smoke: bool = False
     """Everything in tiny sizes, in a minute or two."""
+    recordings: Path | None = None
+    """File of the recordings, for a model of a real mechanism."""
     step_cost: Path | None = None
     """JSON of ``benchmarks/step_cost.py``, to be shown in the report."""
 
@@ -64,6 +68,8 @@ def main(argv: list[str]) -> int:
     from ..demo import arguments, card, run
     from ..demo.recipe import smoke
 
+    if args.name in MEASURED:
+        return reproduce_measured(args)
     recipe = recipes.REPRODUCE[args.name]
     unknown = set(args.only) - {policy.task for policy in recipe.policies}
     if unknown:
@@ -80,4 +86,25 @@ def main(argv: list[str]) -> int:
     done = run.run(recipe, out, command, args.fresh, args.model, args.step_cost, made_with)
     shipped = card.write_model(done.model, done.results, out / "model")
     print(f"model with its card: {shipped}")
+    return 0
+
+
+def reproduce_measured(args: Reproduce) -> int:
+    """Makes a model of a real mechanism again.
+
+    Args:
+        args: What the user asked for.
+    """
+    from ..demo.measured import run_measured
+
+    recipe, other = MEASURED[args.name], {"model": args.model, "only": args.only, "step_cost": args.step_cost}
+    given = [name for name, value in other.items() if value] + (["smoke"] if args.smoke else [])
+    if given or args.recordings is None:
+        raise ValueError(
+            f"got {', '.join(given) or 'no recordings'} for '{args.name}', expected --recordings with a file such as "
+            f"'{recipe.recordings}', and of the other options --out and --fresh alone"
+        )
+    out = args.out or default_out("reproduce", args.name, False)
+    require_folder(out, "--out")
+    print(f"model with its card: {run_measured(recipe, args.recordings, out, args.fresh)}")
     return 0

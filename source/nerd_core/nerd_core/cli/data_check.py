@@ -36,6 +36,10 @@ class Check:
 
     path: tyro.conf.Positional[Path]
     """Folder of a dataset, of a shard, a segment, or a file of measurements of a real mechanism."""
+    columns: Path | None = None
+    """Map of the columns, for a log that is no HDF5 file."""
+    robot: Path | None = None
+    """The robot of such a log: a URDF file, or a specification."""
     strict: bool = False
     """Whether warnings, too, make the command exit with 1."""
     json: bool = False
@@ -51,7 +55,7 @@ def check_data(command: Check) -> int:
     screen = console(error=command.json)
     findings: list[Finding] = []
     if is_recording(command.path):
-        physics = check_physics(read_recordings(command.path))
+        physics = check_physics(read_recordings(command.path, command.columns, command.robot))
     else:
         with Progress(console=screen, transient=True) as bar:
             task = bar.add_task("reading", total=None)

@@ -6,6 +6,7 @@
 .. code-block:: bash
 
     nerd data import cube.h5 --split train --out data/cube
+    nerd data import logs/run.csv --columns map.json --robot arm.urdf --out data/arm
     nerd data import pendulum.h5 --rate 100 --effort commanded --delay 0.008 --out data/pendulum
 """
 
@@ -29,9 +30,14 @@ class Import:
     """Make a dataset of trajectories from a file of measurements."""
 
     path: tyro.conf.Positional[Path]
-    """File of measurements: HDF5 of the schemas ``realdata.*``."""
+    """The measurements: HDF5 of the schemas ``realdata.*``, CSV (or a folder of such files, each a run), MCAP, a bag of
+    ROS, a folder of LeRobot."""
     out: Path
     """Folder of the new dataset."""
+    columns: Path | None = None
+    """Map of the columns, for all but HDF5; by default ``<name>.columns.json`` beside the log."""
+    robot: Path | None = None
+    """The robot, for all but HDF5: a URDF file, or a specification such as the ``spec.json`` of a model."""
     split: str = "all"
     """Split to take, for instance ``train`` or ``val``; ``all`` for all, each in a shard of its name."""
     family: tuple[str, ...] = ()
@@ -54,7 +60,7 @@ def import_recordings(command: Import) -> int:
         command: What it was told.
     """
     require_folder(command.out, "--out")
-    recordings = read_recordings(command.path).of_split(command.split)
+    recordings = read_recordings(command.path, command.columns, command.robot).of_split(command.split)
     if command.family:
         recordings = recordings.where(lambda each: each.family in command.family, f"families {command.family}")
     if command.without_family:

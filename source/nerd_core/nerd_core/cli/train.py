@@ -9,8 +9,8 @@
     nerd train data/cartpole --preset residual --minutes 5 --out runs/cartpole
     nerd train data/ant --preset small --minutes 60 --batch-size 512 --rollout.weight 0.5 --out runs/ant
     nerd train data/ant --out runs/ant --resume                       # go on after an interruption
-    nerd train data/ant --config runs/ant/best --out runs/ant-again   # the same settings once more
     nerd train data/ant-rough --start runs/ant/best --minutes 10 --out runs/ant-rough
+    nerd train data/cube --valid data/cube-held-out --preset measured --out runs/cube   # what was measured
     nerd train data/ant-air --token.no-contacts --out runs/ant-air    # a robot that touches nothing ...
     nerd train data/ant --free-motion runs/ant-air/best --token.contact-motion --out runs/ant  # ... and contacts
     nerd train data/ant --preset mechanics --minutes 6 --out runs/ant # mechanics, and rules of contact that are learned
@@ -55,6 +55,7 @@ from ..training.presets import DEFAULT_MINUTES, PRESETS, PresetName
 from ..training.run import train
 from ..training.run_folder import BEST, LAST, TRIALS, RunFolder, can_go_on
 from .options import read_options
+from .train_data import joined
 from .train_report import announce, causes, report
 
 MAX_TRIALS_BYTES = 2**16
@@ -104,6 +105,10 @@ class Train:
     free_motion: Path | None = None
     """Checkpoint of a model without contacts, trained on a robot in the air. It becomes a part of the new one, which
     then learns only what contacts add to it."""
+    valid: tuple[Path, ...] = ()
+    """Folders of datasets that are held out. The others are then for learning alone, and are not split."""
+    replay_data: tuple[Path, ...] = ()
+    """Folders of datasets that a model knows and is to remember while it learns from others, see ``--replay``."""
     resume: bool = False
     """Go on with the run in ``out`` from its last save, with its settings."""
     overwrite: bool = False
@@ -135,16 +140,13 @@ def main(argv: list[str]) -> int:
         raise TrainingError("got no dataset, expected at least one folder")
     wanted = {"contacts": command.recorded_contacts, "body_force": command.predictor.force_head}
     recorded = tuple(name for name, is_wanted in wanted.items() if is_wanted)
-    parts = [TrajectoryDataset.open(path, recorded=recorded) for path in command.data]
-    for path, part in zip(command.data, parts, strict=True):
-        if leads and not part.complete:
-            print(
-                f"note: '{path.name}' has no manifest: it is being collected, or its collection was interrupted; the "
-                f"{len(part):,} trajectories that are finished are used",
-                file=sys.stderr,
-            )
-    data = TrajectoryDataset.join(parts)
-    parts = data.split("train"), data.split("valid")
+    require_start(command)
+    data = joined(command.data, recorded, leads)
+    if command.valid:
+        parts = data, joined(command.valid, recorded, leads)
+    else:
+        parts = data.split("train"), data.split("valid")
+    replay = joined(command.replay_data, recorded, leads) if command.replay_data else None
     trials = None
     if command.resume:
         command = replace(command, training=left_after_trials(command.out, command.training))
@@ -163,11 +165,25 @@ def main(argv: list[str]) -> int:
             overwrite=command.overwrite,
             quiet=not leads,
             trials=trials,
+            replay=replay,
         )
     except TrainingDiverged as error:
         raise TrainingError("\n".join([str(error), *causes(predictor, *parts)])) from None
     shown = (command.out / BEST, command.training.validation_horizons, predictor, *parts)
     return report(result, *shown) if leads else 0
+
+
+def require_start(command: Train) -> None:
+    """Refuses to keep what was learned before where nothing says what that was.
+
+    Args:
+        command: What the user asked for.
+    """
+    if command.training.keep and (command.start is None or command.resume):
+        raise TrainingError(
+            f"got keep={command.training.keep} {'with --resume' if command.resume else 'without --start'}, expected a "
+            "new run that starts from the model to be kept (--start)"
+        )
 
 
 def parse(argv: Sequence[str], preset: PresetName | None = None) -> Train:

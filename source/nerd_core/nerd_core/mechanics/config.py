@@ -12,9 +12,12 @@ Example::
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from ..files.bounds import bounded, check_bounds
 from .constants import UNREACHABLE
+
+ConstraintLawName = Literal["engine", "fitted"]
 
 
 @dataclass(frozen=True)
@@ -32,10 +35,13 @@ class MechanicsCfg:
     """Gap below which the solver looks at a slot at all [m], and ..."""
     reach_by_radius: float = bounded(0.04, at_least=0.0)
     """... more, as a share of its radius. The contact offsets that PhysX chooses for a plane and for a shape."""
+    constraint_law: ConstraintLawName = "engine"
+    """How constraints give way, joints leave their stops, and friction acts: as the source of PhysX says, or as earlier
+    versions fitted it to motion, which models from before this setting do."""
     compliance: float = bounded(0.025, at_least=0.0)
-    """How much more a constraint gives way than the masses say, as a share of that (constraint force mixing): each
-    correction of its velocity falls short by so much. What PhysX mixes into the constraints of articulations where
-    nothing is authored."""
+    """How much more a constraint gives way than the masses say (constraint force mixing): each correction of its
+    velocity falls short by so much. A share of the response of the softer one of its bodies, with the law ``fitted`` of
+    its own. What PhysX mixes into the constraints of articulations where nothing is authored."""
     feature_scales: tuple[float, ...] = bounded((0.02, 0.5, 5.0), above=0.0)
     """Velocities [m/s or rad/s] at which the features of the rules begin to saturate: rules tell apart what is of the
     size of one of them."""
@@ -46,4 +52,18 @@ class MechanicsCfg:
             raise ValueError("got no feature_scales, expected at least one velocity")
 
 
-__all__ = ["MechanicsCfg"]
+@dataclass(frozen=True)
+class CompliantCfg(MechanicsCfg):
+    """Settings of mechanics whose contacts give way, see :mod:`nerd_core.mechanics.compliant_solver`."""
+
+    constraint_law: ConstraintLawName = "fitted"
+    """How joints leave their stops and which way friction looks; how contacts give way is its own."""
+    substeps: int | None = bounded(8, at_least=1)
+    """Substeps in a physics step, in each of which forces act."""
+    slots: int = bounded(4, at_least=1)
+    """Most contact slots that are looked at, those that come nearest to the ground."""
+    physics_steps: int = bounded(1, at_least=1)
+    """Physics steps into which one of the specification is divided; in each, bodies turn only at its end."""
+
+
+__all__ = ["CompliantCfg", "ConstraintLawName", "MechanicsCfg"]

@@ -123,9 +123,6 @@ COUNTED_GAP = 0.01
 UNREACHABLE = 100.0
 """Gap of what cannot be closed [m or rad]: no ground, no stop."""
 
-SLIDING_SPEED_SQUARED = 0.1
-"""Square of the speed [m^2/s^2] above which directions of friction are along and across the motion of the body."""
-
 FASTEST_JOINT = 100.0
 """Speed of a joint [rad/s or m/s] up to which a drive that only brakes is looked at: where it stays below its effort
 limit until there, the limit is left out. PhysX's default for the largest velocity of an articulation's joint."""
@@ -163,7 +160,6 @@ __all__ = [
     "MIN_FACTOR",
     "MOMENTUM_EPSILON",
     "RELAXATIONS",
-    "SLIDING_SPEED_SQUARED",
     "TRAITS",
     "TRAIT_CENTRE",
     "UNLIMITED",

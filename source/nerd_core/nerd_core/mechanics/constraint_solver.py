@@ -41,6 +41,7 @@ from ..robot.stops import Stops
 from .altered import altered
 from .config import MechanicsCfg
 from .constants import CONTACT_COUNT_UNIT, EPSILON, TRAIT_CENTRE, UNREACHABLE, Constant, Factor
+from .constraint_laws import law_of
 from .contact_constraints import ContactConstraints, ContactSlots
 from .engine_settings import initial_constants, sliding_share, substeps_of
 from .gauss_seidel import GaussSeidel
@@ -119,7 +120,7 @@ class ConstraintSolver(nn.Module):
         """
         super().__init__()
         self.spec, self.cfg, self.multibody = multibody.spec, cfg, multibody
-        self.contacts = ContactSlots(multibody, cfg, has_contacts)
+        self.law, self.contacts = law_of(cfg, multibody.spec), ContactSlots(multibody, cfg, has_contacts)
         self.substeps, self.sliding_share = substeps_of(cfg, multibody.spec), sliding_share(multibody.spec)
         spec, stops, root_dim = multibody.spec, Stops(multibody.spec), multibody.root_dim
         rank = {number: place for place, number in enumerate(multibody.depth_first)}
@@ -138,7 +139,7 @@ class ConstraintSolver(nn.Module):
         for name, value in buffers.items():
             self.register_buffer(name, value, persistent=False)
         self.register_buffer("typical_delassus", self._typical_delassus(), persistent=False)
-        self.constants = nn.Parameter(torch.tensor(initial_constants(spec, self.substeps)).log())
+        self.constants = nn.Parameter(torch.tensor(initial_constants(spec, self.substeps, cfg.constraint_law)).log())
         """Logarithms of the constants, by :class:`~nerd_core.mechanics.constants.Constant`."""
         self.rules = nn.ModuleList(
             Rules(cfg.hidden, cfg.feature_scales) for _ in range(self.substeps if cfg.hidden else 0)
@@ -159,6 +160,11 @@ class ConstraintSolver(nn.Module):
                 attributes["has_stop"] = [not self.spec.joints[i].wraps for i in self._order]
         modules = {"contacts": self.contacts.with_parameters(rows), "drives": self.drives.with_parameters(rows)}
         return altered(self, tables, modules, **attributes)
+
+    @property
+    def needs_responses(self) -> bool:
+        """Whether the solver asks how much bodies give way."""
+        return self.drives.needs_responses or bool(self.law.body_compliance and self._unilateral)
 
     @property
     def max_contacts(self) -> int:
@@ -188,7 +194,7 @@ class ConstraintSolver(nn.Module):
             joint_pos: Positions of the joints, shape (M, J).
             contacts: Constraints of contacts; None for a robot that touches nothing.
             targets: Where drives lead the joints; None where they lead none.
-            body_responses: What :meth:`Multibody.largest_responses` gave, for a robot whose drives need it.
+            body_responses: What :meth:`Multibody.largest_responses` gave; None where :attr:`needs_responses` is not.
         """
         if not self._unilateral:
             return torch.zeros_like(velocity), torch.zeros_like(velocity), joint_pos
@@ -198,12 +204,13 @@ class ConstraintSolver(nn.Module):
         rows = self._rows(pos, contacts, constants)
         response, delassus = _delassus(rows.jacobian, inverse_mass)
         diagonal = delassus.diagonal().t().clamp(min=EPSILON)
-        softening = 1.0 + self.cfg.compliance
-        masses = rows.in_reach / (softening * diagonal[:unilateral]), 1.0 / (softening * diagonal[unilateral:])
+        masses = self._masses(diagonal, rows, contacts, body_responses)
         row_velocity, gain = self._row_velocities(velocity, applied_delta_v / substeps, rows, contacts, constants)
         joint_terms, drive_velocity = self.drives.terms(diagonal[count:unilateral], body_responses), None
         displacement, sweep = torch.zeros_like(row_velocity), GaussSeidel(row_velocity, delassus, count, unilateral)
         impulse_sum = impulse = torch.zeros_like(row_velocity)
+        sweep.least_pressed = self._least_pressed(row_velocity[:count], rows.gap[:count], masses[0][:count])
+        own_motion = self._own_motion(contacts, constants) if self.law.way_is_bent else None
         traits = self._traits(diagonal, contacts) if self.rules else None
         of_joints, bounces = slice(count, unilateral), _bounces(row_velocity[:count], contacts, self.spec.physics_dt)
         for substep in range(substeps):
@@ -222,6 +229,9 @@ class ConstraintSolver(nn.Module):
                 drive_velocity = (rows.sign * self.drives.velocities(pos, targets, substep)).unbind()
             self._solve(sweep, terms, joint_terms, drive_velocity)
             displacement = torch.add(displacement, sweep.velocity, alpha=substep_dt)
+            if own_motion is not None:
+                ahead = substep_dt * (1.0 - (substep + 0.5) / substeps)
+                displacement = torch.sub(displacement, own_motion, alpha=ahead)
             pos = torch.add(pos, rows.sign * sweep.velocity[count:unilateral], alpha=substep_dt)
             impulse = sweep.impulses()
             impulse_sum = impulse_sum + impulse
@@ -242,6 +252,40 @@ class ConstraintSolver(nn.Module):
             share = torch.cat((torch.where(contacts.gap > 0, 1.0, constants[Constant.CONTACT_BAUMGARTE]), share))
             gap, in_reach = torch.cat((contacts.gap, gap)), torch.cat((contacts.in_reach, in_reach))
         return _Rows(jacobian, gap, in_reach, share / substep_dt, at_upper, sign)
+
+    def _masses(
+        self, diagonal: Tensor, rows: _Rows, contacts: ContactConstraints | None, body_responses: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """Impulses per missing velocity of unilateral constraints, zero for those out of reach, and of friction."""
+        law, softened = self.law, (1.0 + self.law.own_compliance) * diagonal
+        if law.body_compliance and body_responses is not None:
+            softer = self.drives.softer(body_responses)
+            if contacts is not None:
+                of_contacts = body_responses.gather(0, contacts.bodies)
+                softer = torch.cat((of_contacts, softer, of_contacts, of_contacts))
+            softened = torch.add(softened, softer, alpha=law.body_compliance)
+        return rows.in_reach / softened[: self._unilateral], law.friction_share / softened[self._unilateral :]
+
+    def _least_pressed(self, velocity: Tensor, gap: Tensor, mass: Tensor) -> Tensor | None:
+        """Normal impulses for which friction holds at least, shape (P, M); None for none.
+
+        Args:
+            velocity: Velocities of contact normals at the beginning of the physics step, shape (P, M).
+            gap: Gaps there, same shape.
+            mass: Impulses per missing velocity, same shape.
+        """
+        if not self.law.friction_floor:
+            return None
+        approach = torch.add(-velocity, gap, alpha=-1.0 / self.spec.physics_dt)
+        return self.law.friction_floor * (mass * approach).clamp(min=0.0)
+
+    def _own_motion(self, contacts: ContactConstraints | None, constants: tuple[Tensor, ...]) -> Tensor | None:
+        """What the linear bias accelerations of bodies add to the velocities of all rows in a physics step, (R, M)."""
+        if contacts is None:
+            return None
+        linear = constants[Constant.LINEAR_BIAS_SHARE] * contacts.linear_bias_velocity
+        count, of_joints = self.max_contacts, linear.new_zeros(len(self.joints), linear.shape[1])
+        return torch.cat((linear[:count], of_joints, linear[count:]))
 
     def _row_velocities(
         self,
@@ -274,7 +318,10 @@ class ConstraintSolver(nn.Module):
     ) -> _Terms:
         """How constraints answer in a substep: what the constants say, times the factors of the rules."""
         count, substep_dt = self.max_contacts, self.spec.physics_dt / self.substeps
-        rate, (mass, friction_mass) = rows.correction_rate, masses
+        rate, is_open, (mass, friction_mass) = rows.correction_rate, rows.gap > 0, masses
+        if self.law.stops_release:
+            of_stops = torch.where(gap[count:] > 0, 1.0, constants[Constant.STOP_BAUMGARTE]) / substep_dt
+            rate, is_open = torch.cat((rate[:count], of_stops)), torch.cat((is_open[:count], gap[count:] > 0))
         friction_correction = constants[Constant.FRICTION_RETURN] / substep_dt * drift
         friction, dynamic = constants[Constant.FRICTION_COEFFICIENT].expand_as(gap[:count]), None
         if self.sliding_share < 1.0:
@@ -285,13 +332,17 @@ class ConstraintSolver(nn.Module):
             dynamic = contacts.dynamic_friction
         if factors is not None:
             mass = mass * factors[Factor.NORMAL_RELAXATION]
-            rate = rate * torch.where(rows.gap > 0, factors[Factor.OPEN_GAP_RATE], factors[Factor.PENETRATION_RATE])
+            rate = rate * torch.where(is_open, factors[Factor.OPEN_GAP_RATE], factors[Factor.PENETRATION_RATE])
             of_friction = factors[:, :count].repeat(1, 2, 1)
             friction_mass = friction_mass * of_friction[Factor.FRICTION_RELAXATION]
             friction_correction = friction_correction * of_friction[Factor.FRICTION_RETURN]
             friction = friction * factors[Factor.FRICTION_COEFFICIENT, :count]
             dynamic = None if dynamic is None else dynamic * factors[Factor.FRICTION_COEFFICIENT, :count]
-        correction = torch.maximum(rate * gap, -constants[Constant.MAX_CORRECTION_SPEED])
+        correction, fastest = rate * gap, -constants[Constant.MAX_CORRECTION_SPEED]
+        if self.law.stops_release:
+            correction = torch.cat((correction[:count].maximum(fastest), correction[count:]))
+        else:
+            correction = correction.maximum(fastest)
         return _Terms(correction, mass, friction_correction, friction_mass, friction, dynamic)
 
     def _solve(
@@ -309,7 +360,7 @@ class ConstraintSolver(nn.Module):
                 row, target = count + joint, None
                 if drive_velocity is not None and self.drives.has_target[joint]:
                     target = drive_velocity[joint]
-                sweep.solve_joint(joint, masses[row], corrections[row], of_joint, target)
+                sweep.solve_joint(joint, masses[row], corrections[row], of_joint, target, self.law.stops_release)
         of_friction = (terms.friction_correction, terms.friction_mass, terms.friction)
         friction_corrections, friction_masses, friction = (each.unbind() for each in of_friction)
         for contact in range(count):

@@ -28,7 +28,8 @@ from ..robot.physical_parameters import PhysicalParameters
 from ..robot.spec import RobotSpec
 from .altered import altered
 from .config import MechanicsCfg
-from .constants import COUNTED_GAP, EPSILON, SLIDING_SPEED_SQUARED, UNREACHABLE
+from .constants import COUNTED_GAP, EPSILON, UNREACHABLE
+from .constraint_laws import law_of
 from .multibody import BodyFrames, BodyMotion, Multibody
 from .vectors import cross, rotate, rotate_inverse
 
@@ -58,6 +59,8 @@ class ContactConstraints(NamedTuple):
     """One for a slot that the solver looks at, zero for one that is too far, shape (P, M)."""
     count: Tensor
     """How many of all slots are near the ground, shape (1, M)."""
+    bodies: Tensor
+    """Numbers of the bodies that carry the slots, shape (P, M)."""
     static_friction: Tensor | None = None
     """Static friction per normal impulse, shape (P, M); None for the learned one."""
     dynamic_friction: Tensor | None = None
@@ -93,6 +96,7 @@ class ContactSlots(nn.Module):
         """
         super().__init__()
         self.spec, self.cfg, self.multibody = multibody.spec, cfg, multibody
+        self.law = law_of(cfg, multibody.spec)
         spec = multibody.spec
         index = {name: number for number, name in enumerate(spec.body_names)}
         rank = {number: place for place, number in enumerate(multibody.depth_first)}
@@ -180,9 +184,10 @@ class ContactSlots(nn.Module):
         normal, centres, linear, angular_bias, linear_bias, arm = (
             each.gather(0, vectors) for each in (normal, centres, linear, angular_bias, linear_bias, arm)
         )
-        axes = contact_axes(normal, torch.add(linear, linear_bias, alpha=dt), root_rotation)
-        to_ground = radius.unsqueeze(1) * normal
-        jacobian = self.multibody.point_jacobian(frames, self._bodies[chosen], centres - to_ground)
+        least = self.law.sliding_speed_squared
+        axes = contact_axes(normal, torch.add(linear, linear_bias, alpha=dt), root_rotation, least)
+        to_ground, bodies = radius.unsqueeze(1) * normal, self._bodies[chosen]
+        jacobian = self.multibody.point_jacobian(frames, bodies, centres - to_ground)
         rotational_bias = cross(angular_bias, arm - to_ground)
         return ContactConstraints(
             jacobian=torch.cat([(jacobian * axis).sum(2) for axis in axes], 1),
@@ -191,6 +196,7 @@ class ContactSlots(nn.Module):
             gap=gap,
             in_reach=(gap < torch.add(self.cfg.reach, radius, alpha=self.cfg.reach_by_radius)).to(gap.dtype),
             count=count,
+            bodies=bodies,
             static_friction=_of_chosen(self._static_friction, chosen),
             dynamic_friction=_of_chosen(self._dynamic_friction, chosen),
             restitution=_of_chosen(self._restitution, chosen),
@@ -230,7 +236,9 @@ def outer_slots(spec: RobotSpec) -> list[int]:
     return found
 
 
-def contact_axes(normal: Tensor, velocity: Tensor, rotation: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+def contact_axes(
+    normal: Tensor, velocity: Tensor, rotation: Tensor | None = None, sliding_speed_squared: float = 1.0e-4
+) -> tuple[Tensor, Tensor, Tensor]:
     """Three axes for normals of shape (P, 3, M), themselves the first. Zeros for a normal of zero.
 
     Friction is solved along one of the others and then along the next, so it matters which they are. PhysX takes the
@@ -240,6 +248,7 @@ def contact_axes(normal: Tensor, velocity: Tensor, rotation: Tensor | None = Non
         normal: The normals.
         velocity: Velocities of the bodies [m/s], same shape.
         rotation: Rotation matrices, shape (3, 3, M), in whose axes both stand; None for those of the environment.
+        sliding_speed_squared: Square of the speed [m^2/s^2] below which a body hardly moves.
     """
     if rotation is None:
         rotation = torch.eye(3, device=normal.device, dtype=normal.dtype).unsqueeze(-1).expand(-1, -1, normal.shape[2])
@@ -247,7 +256,7 @@ def contact_axes(normal: Tensor, velocity: Tensor, rotation: Tensor | None = Non
     along_first = (normal * first).sum(1, keepdim=True).square() > 0.5
     at_rest = cross(torch.where(along_first, third, first), normal)
     slip = velocity - normal * (normal * velocity).sum(1, keepdim=True)
-    tangent = torch.where(slip.square().sum(1, keepdim=True) > SLIDING_SPEED_SQUARED, slip, at_rest)
+    tangent = torch.where(slip.square().sum(1, keepdim=True) > sliding_speed_squared, slip, at_rest)
     tangent = tangent * (normal.square().sum(1, keepdim=True) > 0)
     tangent = tangent * (tangent.square().sum(1, keepdim=True) + EPSILON).rsqrt()
     return normal, tangent, cross(normal, tangent)

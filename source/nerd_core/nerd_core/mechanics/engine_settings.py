@@ -21,7 +21,7 @@ import math
 
 from ..robot.materials import Material, combined
 from ..robot.spec import RobotSpec
-from .config import MechanicsCfg
+from .config import ConstraintLawName, MechanicsCfg
 from .constants import MIN_FRICTION, Constant
 
 logger = logging.getLogger(__name__)
@@ -29,6 +29,13 @@ _told: set[str] = set()
 
 DEFAULT_SUBSTEPS = 4
 """Substeps where neither settings nor specification say how many: what most robots of Isaac Lab have."""
+
+OF_THE_ENGINE = {
+    Constant.FRICTION_RETURN: 1.0,
+    Constant.LINEAR_BIAS_SHARE: 1.0,
+    Constant.ANGULAR_BIAS_SHARE: 1.0,
+}
+"""Constants of the law that is the engine's, measured on its physics steps."""
 
 TAKEN_BACK = (Constant.CONTACT_BAUMGARTE, Constant.STOP_BAUMGARTE, Constant.FRICTION_RETURN)
 """Constants that are shares of an error."""
@@ -46,16 +53,20 @@ def substeps_of(cfg: MechanicsCfg, spec: RobotSpec) -> int:
     return DEFAULT_SUBSTEPS if spec.position_iterations is None else spec.position_iterations
 
 
-def initial_constants(spec: RobotSpec, substeps: int) -> list[float]:
+def initial_constants(spec: RobotSpec, substeps: int, constraint_law: ConstraintLawName = "fitted") -> list[float]:
     """Values with which training begins, in the order of :class:`~nerd_core.mechanics.constants.Constant`.
 
     Args:
         spec: The robot.
         substeps: Substeps in a physics step.
+        constraint_law: How constraints give way.
     """
     values = [constant.initial for constant in Constant]
     for constant in TAKEN_BACK:
         values[constant] = min(values[constant], 2.0 / math.sqrt(substeps))
+    if constraint_law == "engine":
+        for constant, value in OF_THE_ENGINE.items():
+            values[constant] = value
     materials = contact_materials(spec)
     if materials:
         friction = sum(each.static_friction for each in materials) / len(materials)

@@ -37,6 +37,8 @@ class GaussSeidel:
     """Impulses of contact normals and of stops [N s or N m s], each of shape (M,)."""
     friction_impulse: list[Tensor]
     """Impulses of friction [N s]: along the first direction for all contacts, then along the second."""
+    least_pressed: Tensor | None
+    """Normal impulses for which friction holds at least [N s], shape (P, M); None for none."""
 
     def __init__(self, velocity: Tensor, delassus: Tensor, contacts: int, unilateral: int):
         """Begins without impulses.
@@ -53,6 +55,7 @@ class GaussSeidel:
         self.friction_impulse = list(torch.zeros_like(velocity[unilateral:]).unbind())
         self._drive_impulse = list(torch.zeros_like(velocity[contacts:unilateral]).unbind())
         self._other_impulse: dict[int, Tensor] = {}
+        self.least_pressed = None
 
     def joint_velocity(self, joint: int) -> Tensor:
         """Velocity of a joint, away from the stop that it looks at, shape (M,)."""
@@ -70,6 +73,7 @@ class GaussSeidel:
         correction: Tensor,
         terms: JointTerms | None,
         target: Tensor | None = None,
+        stops_release: bool = False,
     ) -> None:
         """Lets the drive of a joint lead it, friction brake it, its stop hold it, and limits its speed.
 
@@ -79,6 +83,7 @@ class GaussSeidel:
             correction: Velocity towards the stop that is allowed; negative beyond the stop.
             terms: Drive, friction and limit of the speed; None for a joint that has none of them.
             target: Velocity to which the drive leads, away from the stop; None for zero.
+            stops_release: Whether a stop that is not met takes back what brings the joint to rest, not to the stop.
         """
         row = self._contacts + joint
         velocity, before = self.velocity[row], None
@@ -89,13 +94,16 @@ class GaussSeidel:
             friction = _friction(terms.friction, terms.constraint_mass, velocity)
             velocity = torch.addcmul(velocity, terms.delassus, friction)
             before = self._add(joint, before, friction)
-        impulse = (self.normal_impulse[row] - effective_mass * (velocity + correction)).clamp(min=0.0)
+        excess = velocity + correction
+        if stops_release:
+            excess = torch.where((correction < 0.0) | (excess < 0.0), excess, velocity.clamp(min=0.0))
+        impulse = (self.normal_impulse[row] - effective_mass * excess).clamp(min=0.0)
         change = impulse - self.normal_impulse[row]
         self.normal_impulse[row] = impulse
         if terms is not None and terms.max_speed is not None and terms.constraint_mass is not None:
             velocity = torch.addcmul(velocity, terms.delassus, change)
-            excess = _within(velocity, terms.max_speed) - velocity
-            before = self._add(joint, before, terms.constraint_mass * excess)
+            slowing = _within(velocity, terms.max_speed) - velocity
+            before = self._add(joint, before, terms.constraint_mass * slowing)
         self._apply(row, change if before is None else before + change)
 
     def _drive(self, joint: int, terms: JointTerms, velocity: Tensor, target: Tensor | None) -> Tensor:
@@ -144,11 +152,14 @@ class GaussSeidel:
         row, other = self._unilateral + first, self._unilateral + second
         x = self.friction_impulse[first] - effective_mass[0] * (self.velocity[row] + correction[0])
         y = self.friction_impulse[second] - effective_mass[1] * (self.velocity[other] + correction[1])
-        largest = coefficient * self.normal_impulse[contact]
+        pressed = self.normal_impulse[contact]
+        if self.least_pressed is not None:
+            pressed = pressed.maximum(self.least_pressed[contact])
+        largest = coefficient * pressed
         inverse = torch.addcmul(x * x + EPSILON, y, y).rsqrt()
         share = (largest * inverse).clamp(max=1.0)
         if dynamic is not None:
-            sliding = (dynamic * self.normal_impulse[contact] * inverse).clamp(max=1.0)
+            sliding = (dynamic * pressed * inverse).clamp(max=1.0)
             share = torch.where(share < 1.0, sliding, share)
         x, y = x * share, y * share
         self._apply(row, x - self.friction_impulse[first])

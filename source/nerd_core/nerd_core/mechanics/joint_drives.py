@@ -248,11 +248,18 @@ class JointDrives(nn.Module):
             return [None] * len(self._joints)
         constraint_masses: Sequence[Tensor | None] = [None] * len(self._joints)
         if body_responses is not None:
-            softer = body_responses[self._child].maximum(body_responses[self._parent])
-            constraint_masses = (1.0 / (diagonal + self.cfg.compliance * softer)).unbind()
+            constraint_masses = (1.0 / (diagonal + self.cfg.compliance * self.softer(body_responses))).unbind()
         drive_masses = self._drive_masses(diagonal, constraint_masses)
         rows = zip(diagonal.unbind(), drive_masses, constraint_masses, strict=True)
         return [self._terms_of(joint, *of_joint) for joint, of_joint in enumerate(rows)]
+
+    def softer(self, body_responses: Tensor) -> Tensor:
+        """Responses of the softer one of the two bodies of each joint, shape (J, M).
+
+        Args:
+            body_responses: What :meth:`Multibody.largest_responses` gave.
+        """
+        return body_responses[self._child].maximum(body_responses[self._parent])
 
     def _drive_masses(self, diagonal: Tensor, constraint_masses: Sequence[Tensor | None]) -> Sequence[Tensor]:
         """Impulses of drives per velocity that is missing, each of shape (M,)."""

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -39,9 +40,11 @@ from ..robot.frames import ChangeCodec, quat_from_rotvec, quat_mul, quat_normali
 from ..robot.kinematics import rotation_columns
 from ..robot.physical_parameters import PhysicalParameters
 from ..robot.spec import RobotSpec
+from .actuators import Actuators, is_explicit
 from .altered import altered
 from .body_damping import BodyDamping
-from .config import MechanicsCfg
+from .compliant_solver import CompliantSolver
+from .config import CompliantCfg, MechanicsCfg
 from .constants import MOMENTUM_EPSILON
 from .constraint_solver import ConstraintSolver
 from .engine_settings import tell_what_is_left_out
@@ -67,9 +70,10 @@ if TYPE_CHECKING:
 class Mechanics(nn.Module):
     """The mechanics of one robot. All its parameters are those of the solver."""
 
-    solver: ConstraintSolver
+    solver: ConstraintSolver | CompliantSolver
     """Contacts, stops and drives."""
     _effort_matrix: Tensor
+    _actuated: Tensor
     _gravity: Tensor
 
     def __init__(self, spec: RobotSpec, codec: ChangeCodec, cfg: MechanicsCfg, has_contacts: bool = True):
@@ -84,18 +88,29 @@ class Mechanics(nn.Module):
         super().__init__()
         require_known_forces(spec)
         tell_what_is_left_out(spec)
+        if isinstance(cfg, CompliantCfg) and cfg.physics_steps > 1:
+            count = cfg.physics_steps
+            spec = replace(spec, physics_dt=spec.physics_dt / count, decimation=count * spec.decimation)
         self.spec, self.codec, self.multibody = spec, codec, Multibody(spec)
-        self.solver, self.damping = ConstraintSolver(self.multibody, cfg, has_contacts), BodyDamping(self.multibody)
+        self.damping = BodyDamping(self.multibody)
+        if isinstance(cfg, CompliantCfg):
+            self.solver = CompliantSolver(self.multibody, cfg, has_contacts)
+        else:
+            self.solver = ConstraintSolver(self.multibody, cfg, has_contacts)
         self._ramp_mean = 0.5 * (1.0 + 1.0 / self.solver.substeps)
         """Share of a change of velocity that acts in the mean over a physics step: applied forces act in each substep,
         so that velocities rise in equal stairs."""
         self._root_dim = self.multibody.root_dim
         place = {name: number for number, name in enumerate(spec.joint_names)}
+        self.actuators = Actuators(spec)
+        """What makes efforts outside of the engine."""
         efforts = torch.zeros(self.multibody.dim, len(spec.controls))
         for column, control in enumerate(spec.controls):
-            if control.kind == "effort":
+            if control.kind == "effort" and place[control.joint] not in self.actuators.joints:
                 efforts[self._root_dim + place[control.joint], column] = 1.0
         self.register_buffer("_effort_matrix", efforts, persistent=False)
+        actuated = torch.tensor([self._root_dim + i for i in self.actuators.joints], dtype=torch.long)
+        self.register_buffer("_actuated", actuated, persistent=False)
         self.register_buffer("_gravity", torch.tensor(spec.gravity).unsqueeze(-1), persistent=False)
         self.mass = sum(body.inertia.mass for body in spec.bodies if body.inertia is not None)
         """Mass of all bodies [kg], a number or of shape (M,)."""
@@ -197,8 +212,12 @@ class Mechanics(nn.Module):
         """The kernel, if there is one and it can take this step: in single precision, and differentiated backwards at
         most.
         """
+        if self.actuators.source is not None or self.actuators.remembering:
+            return None
         if torch.compiler.is_compiling() or differentiated_otherwise():
             return None
+        if not isinstance(self.solver, ConstraintSolver):
+            return None  # contacts that give way are not in the kernel
         tensors = [state, control, self.solver.constants, *(() if contacts is None else contacts.tensors()[:2])]
         if any(each.dtype != torch.float32 or each.device != state.device for each in tensors):
             return None
@@ -241,18 +260,19 @@ class Mechanics(nn.Module):
         planes = self.solver.contacts.ground_planes(frames, rotation, contacts)
         outer = ExternalWrench.of(self._rows)
         for physics_step in range(decimation):
+            pushed = self._pushed(effort, control, joint_pos, velocity, physics_step)
             velocity = self.solver.drives.slowed(velocity)
             gravity = self._gravity if rotation is None else rotate_inverse(rotation, self._gravity)
             inverse_mass, motion = multibody.inverse_mass(jacobian), multibody.motion(frames, velocity)
-            pushed, wrench = effort, None if outer is None else outer.in_root(rotation)
+            wrench = None if outer is None else outer.in_root(rotation)
             if wrench is not None:
-                pushed = effort + multibody.wrench_force(frames, *wrench)
+                pushed = pushed + multibody.wrench_force(frames, *wrench)
             applied, bias, damped = self._free_delta_v(pushed, gravity, inverse_mass, frames, jacobian, motion)
             touching = None
             if planes is not None:
                 touching = self.solver.contacts.constraints(frames, motion, planes, rotation, displacement)
             responses = None
-            if self.solver.drives.needs_responses:
+            if self.solver.needs_responses:
                 responses = multibody.largest_responses(jacobian, inverse_mass, rotation)
             solved, moved, joint_pos = self.solver(
                 velocity + bias, applied, inverse_mass, joint_pos, touching, targets, responses
@@ -276,6 +296,17 @@ class Mechanics(nn.Module):
             return torch.cat((joint_pos, joint_vel), dim=-1)
         root_vel = rotate(root.rotation, velocity[:6].view(2, 3, -1)).flatten(0, 1).t()
         return torch.cat((root.displacement.t(), root.quat, joint_pos, root_vel, joint_vel), dim=-1)
+
+    def _pushed(
+        self, effort: Tensor, control: Tensor, joint_pos: Tensor, velocity: Tensor, physics_step: int
+    ) -> Tensor:
+        """Generalised efforts of a physics step, shape (dim, M): those that are held, and those of actuators that look
+        at the state.
+        """
+        if not self.actuators.joints:
+            return effort
+        made = self.actuators(control, joint_pos, velocity[self._root_dim :], physics_step)
+        return effort.index_add(0, self._actuated, made)
 
     def _joint_effort(self, state: Tensor, control: Tensor) -> Tensor:
         """Generalised forces that controls make, held over the control step, shape (dim, M)."""
@@ -352,13 +383,9 @@ def _finite(state: Tensor, control: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def require_known_forces(spec: RobotSpec) -> None:
-    """Raises ValueError for a robot whose joints feel forces that mechanics does not know, with what to do.
-
-    Actuators that a task computes itself leave the drives of the simulator without stiffness and damping: their targets
-    move nothing here.
-    """
+    """Raises ValueError for a robot whose joints feel forces that mechanics does not know, with what to do."""
     instead = "or learn the free motion of this robot instead (nerd train --free-motion)"
-    led = {joint.name for joint in spec.joints if has_drive(joint) or joint.mimic is not None}
+    led = {joint.name for joint in spec.joints if has_drive(joint) or joint.mimic is not None or is_explicit(joint)}
     deaf = [
         f"{control.kind} target of '{control.joint}'"
         for control in spec.controls
@@ -367,7 +394,7 @@ def require_known_forces(spec: RobotSpec) -> None:
     if deaf:
         raise ValueError(
             f"got the {', '.join(deaf[:4])}{' and others' if len(deaf) > 4 else ''} of '{spec.name}', and no drive of "
-            "the simulator that follows it, expected one for mechanics: the task's actuators make efforts themselves. "
+            "the simulator and no actuator of the task that follows it, expected one for mechanics. "
             f"Use implicit actuators (ImplicitActuatorCfg) or actions that are efforts, {instead}"
         )
     if spec.tendons:

@@ -38,6 +38,7 @@ from ..robot.spec import RobotSpec
 
 BUILT_IN = {
     "mechanics": "nerd_core.predictor.mechanics_prior:MechanicsPriorCfg",
+    "calibrated": "nerd_core.predictor.calibrated_mechanics:CalibratedMechanicsCfg",
     "transmission": "nerd_core.predictor.transmission_prior:TransmissionCfg",
     "free_motion": "nerd_core.predictor.free_motion:FreeMotionCfg",
     "free_fall": "nerd_core.predictor.free_fall:FreeFallCfg",

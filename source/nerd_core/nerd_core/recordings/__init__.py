@@ -7,7 +7,9 @@
 runs of a file with the robot that it is of. ``reading`` opens a file; ``schemas`` knows HDF5 files of tosses and
 pendulums, ``hdf5`` reads such files without trusting them (in a process of its own, ``hdf5_child``), ``mechanisms``
 makes the specifications. ``derivatives`` finds velocities where none were recorded, ``conversion`` makes trajectories
-at equal steps of time.
+at equal steps of time. ``tables`` brings the columns of other logs to recordings by a map: ``csv_files``,
+``message_logs`` (MCAP, bags of ROS), ``lerobot``, with robots from ``urdf``. ``physics`` and ``plausibility`` look for
+wrong units, frames and clocks, ``delays`` for the time between command and effort.
 
 Example::
 

@@ -225,7 +225,7 @@ def agreement(change: np.ndarray, velocity: np.ndarray, dt: float) -> Agreement 
         speed = np.linalg.norm(smooth_rate, axis=1)
         fast = speed >= np.quantile(speed, 0.5)
         top, bottom = (smooth_said * smooth_rate)[fast].sum(), (smooth_rate**2)[fast].sum()
-        if not bottom > 0.0:
+        if not bottom > 0.0 or not np.median(speed[fast]) > 0.0:
             return None
         slope = float(top / bottom)
         unit = slope if abs(slope) > 1e-9 else 1.0

@@ -25,6 +25,7 @@ import numpy as np
 from ..data.checks import Finding
 from ..data.dataset import TrajectoryDataset
 from .conversion import resampled
+from .delays import effort_delays
 from .physics import (
     Agreement,
     States,
@@ -66,6 +67,9 @@ EXPLAINED = 0.95
 
 PENDULUM_TILT = math.radians(2.0)
 """Angle by which the vertical of a pendulum may be off [rad]."""
+
+DELAY_RUNS, LONG_DELAY = 16, 0.02
+"""Runs in which delays are looked for, and the longest that is nothing special [s]."""
 
 UNITS = {180.0 / math.pi: "degrees", math.pi / 180.0: "radians where degrees are said", 1000.0: "millimetres"}
 UNITS |= {0.001: "kilometres, or metres where millimetres are said", 2.0 * math.pi: "radians where turns are said"}
@@ -127,6 +131,7 @@ def check_physics(recordings: RecordingSet) -> PhysicsReport:
         _velocities(states),
         _rests(states, recordings),
         _pendulum(states, recordings),
+        _delays(recordings),
     ]
     return PhysicsReport(
         tuple(each for measurements, _ in found for each in measurements),
@@ -374,6 +379,27 @@ def _pendulum(states: list[States], recordings: RecordingSet) -> tuple[list[Meas
         advice = "measure angles from the direction of gravity"
         findings.append(Finding("warning", "a vertical that is tilted", len(found), where, advice))
     return [clock, slant], findings
+
+
+def _delays(recordings: RecordingSet) -> tuple[list[Measurement], list[Finding]]:
+    """How much later measured efforts follow commands, where a log has both."""
+    first = recordings.recordings[0]
+    commands = sorted(first.held & set(first.efforts))
+    samples = sorted(set(first.efforts) - first.held)
+    if not commands or not samples:
+        return [], []
+    runs = recordings.recordings[:: max(1, len(recordings.recordings) // DELAY_RUNS)]
+    measurements, findings = [], []
+    for delay in effort_delays(replace(recordings, recordings=runs), commands[0], samples[0]):
+        error = (delay.longest - delay.shortest) / max(1.0, math.sqrt(delay.runs)) / 2.5
+        name = f"delay of the effort of '{delay.joint}' behind its command"
+        measured = Measurement(name, delay.seconds, error, 0.0, LONG_DELAY, "s", delay.runs)
+        measurements.append(measured)
+        if measured.deviates:
+            where = f"{delay.seconds * 1e3:.1f} ms ({delay.shortest * 1e3:.1f} to {delay.longest * 1e3:.1f} ms)"
+            advice = f"import commands with --delay {delay.seconds:.4f}, or the measured efforts"
+            findings.append(Finding("warning", f"a long delay of '{delay.joint}'", delay.runs, where, advice))
+    return measurements, findings
 
 
 def _middle(rows: list) -> tuple[np.ndarray, np.ndarray]:

@@ -220,6 +220,8 @@ class RecordingSet:
         Args:
             rate: Control steps in a second [Hz].
         """
+        if abs(rate * self.spec.control_dt - 1.0) < 1.0e-9:  # how it is divided into physics steps stays
+            return replace(self, rate=rate)
         return replace(self, rate=rate, spec=replace(self.spec, physics_dt=1.0 / rate, decimation=1))
 
 

@@ -66,6 +66,28 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class ActuatorLaw:
+    """The numbers of an actuator outside of the engine. Bounds of its effort are the limit, the line of a motor's
+    effort over its speed, and a table over the joint's position.
+    """
+
+    stiffness: float = 0.0
+    """Effort per missing position [N m/rad or N/m]."""
+    damping: float = 0.0
+    """Effort per missing velocity [N m s/rad or N s/m]."""
+    effort_limit: float = math.inf
+    """Largest effort [N m or N]."""
+    saturation_effort: float = math.inf
+    """Effort of a motor at rest [N m or N]; infinite for one whose effort does not fall with its speed."""
+    velocity_limit: float = math.inf
+    """Speed at which that effort has fallen to zero [rad/s or m/s]."""
+    effort_table: tuple[tuple[float, float], ...] = ()
+    """Positions of the joint in rising order [rad or m], and the largest effort there [N m or N]."""
+    max_delay: int = 0
+    """Largest number of physics steps by which targets are late."""
+
+
+@dataclass(frozen=True)
 class Actuator:
     """The law that turns targets into the effort on a joint."""
 
@@ -76,6 +98,9 @@ class Actuator:
     joint instead."""
     detail: str = ""
     """SHA-256 of what else sets it, a table or a network."""
+    law: ActuatorLaw | None = None
+    """The same as numbers of a law; None for one that is not known, and in specifications that do not say it. Not part
+    of the content hash, which has kind, parameters and detail."""
 
 
 @dataclass(frozen=True)
@@ -233,6 +258,8 @@ class Guard:
 
 __all__ = [
     "IDENTITY_QUAT",
+    "Actuator",
+    "ActuatorLaw",
     "Body",
     "ContactSlot",
     "Control",

@@ -25,6 +25,7 @@ from ..files.serialization import StructureError, from_plain, to_plain
 from .parts import (
     IDENTITY_QUAT,
     Actuator,
+    ActuatorLaw,
     Body,
     ContactSlot,
     Control,
@@ -183,6 +184,8 @@ class RobotSpec:
         for joint in plain["joints"]:
             if joint["actuator"] is None:  # what nobody said has no meaning: specifications of before keep their hash
                 del joint["actuator"], joint["velocity_limit"]
+            else:
+                del joint["actuator"]["law"]
         return plain
 
     @functools.cached_property
@@ -237,6 +240,7 @@ __all__ = [
     "AXES",
     "IDENTITY_QUAT",
     "Actuator",
+    "ActuatorLaw",
     "Body",
     "ContactSlot",
     "Control",

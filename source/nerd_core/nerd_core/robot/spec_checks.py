@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, get_args
 
 from ..files.messages import shortened
 from .materials import Material
-from .parts import ControlKind, Inertia, Joint, SlotShape, SpecError
+from .parts import ActuatorLaw, ControlKind, Inertia, Joint, SlotShape, SpecError
 
 if TYPE_CHECKING:
     from .spec import RobotSpec
@@ -30,6 +30,9 @@ MAX_DECIMATION = 1_000_000
 
 MAX_ITERATIONS = 255
 """Most iterations of a solver in a physics step, PhysX's bound."""
+
+MAX_TABLE = 4096
+"""Most rows of a table of efforts."""
 
 MAX_FRICTION = 1.0e4
 """Largest coefficient of friction."""
@@ -201,6 +204,8 @@ def _check_joint(spec: RobotSpec, joint: Joint) -> None:
     for what in ("effort_limit", "velocity_limit"):
         _check_limit(spec, f"{what} of joint '{joint.name}'", getattr(joint, what))
     _check_vector(spec, f"target of joint '{joint.name}'", (joint.target,))
+    if joint.actuator is not None and joint.actuator.law is not None:
+        _check_law(spec, joint.name, joint.actuator.law)
     if joint.mimic is not None:
         mimic = joint.mimic
         if mimic.joint not in set(spec.joint_names) - {joint.name}:
@@ -208,6 +213,26 @@ def _check_joint(spec: RobotSpec, joint: Joint) -> None:
         _check_vector(spec, f"how joint '{joint.name}' follows", (mimic.ratio, mimic.offset))
         for what in ("frequency", "damping_ratio"):
             _check_amount(spec, f"{what} of joint '{joint.name}', which follows", getattr(mimic, what))
+
+
+def _check_law(spec: RobotSpec, joint: str, law: ActuatorLaw) -> None:
+    """Raises :class:`SpecError` for numbers that no actuator has."""
+    for what in ("stiffness", "damping"):
+        _check_amount(spec, f"{what} of the actuator of '{joint}'", getattr(law, what))
+    for what in ("effort_limit", "saturation_effort", "velocity_limit"):
+        _check_limit(spec, f"{what} of the actuator of '{joint}'", getattr(law, what))
+    if law.saturation_effort == 0.0 or law.velocity_limit == 0.0:
+        raise SpecError(f"robot '{spec.name}': got a motor of '{joint}' without effort or speed, expected more than 0")
+    if not 0 <= law.max_delay <= MAX_DECIMATION:
+        raise SpecError(f"robot '{spec.name}': got a delay of {shortened(law.max_delay)} of '{joint}', expected >= 0")
+    places = [place for place, _ in law.effort_table]
+    _check_vector(spec, f"effort_table of '{joint}'", tuple(value for row in law.effort_table for value in row))
+    rising = all(one < other for one, other in zip(places, places[1:], strict=False))
+    if len(places) > MAX_TABLE or not rising or any(effort < 0.0 for _, effort in law.effort_table):
+        raise SpecError(
+            f"robot '{spec.name}': got the effort_table {shortened(law.effort_table)} of '{joint}', expected at most "
+            f"{MAX_TABLE} rows of rising positions, and efforts of at least 0"
+        )
 
 
 def _check_limit(spec: RobotSpec, what: str, value: float) -> None:

@@ -31,9 +31,21 @@ class RolloutCfg:
     steps: int = bounded(16, at_least=1)
     """Longest roll-out."""
     ramp: float = bounded(0.3, at_least=0.0, at_most=1.0)
-    """Share of the run over which the length then grows from 2."""
+    """Share of the run over which the length then grows from ``first_steps``."""
     batch_size: int = bounded(128, at_least=1)
     """Roll-outs in an update."""
+    first_steps: int = bounded(2, at_least=1)
+    """Steps of the first roll-outs."""
+    errors: Literal["state", "pose"] = "state"
+    """What counts: logarithms of the squares of all numbers of the state, divided by the steps, or the distance of
+    poses alone, see :mod:`nerd_core.training.pose_loss`. The latter is for measured data, whose velocities are noisy,
+    and for impacts, after which some roll-outs go another way whatever is learned."""
+    position_unit: float = bounded(0.0155, above=0.0)
+    """Distance of poses that counts as one [m]."""
+    rotation_unit: float = bounded(0.22, above=0.0)
+    """Angle between poses that counts as one [rad]."""
+    limit: float = bounded(10.0, above=0.0)
+    """What the largest distance of poses counts, in units: chaos beyond it teaches nothing."""
 
     def __post_init__(self):
         check_bounds(self, TrainingError)
@@ -43,7 +55,8 @@ class RolloutCfg:
         if not self.weight or progress < self.start:
             return 0
         grown = min(1.0, (progress - self.start) / self.ramp) if self.ramp else 1.0
-        return min(self.steps, 2 + round(grown * (self.steps - 2)))
+        first = min(self.first_steps, self.steps)
+        return min(self.steps, first + round(grown * (self.steps - first)))
 
 
 @dataclass(frozen=True)
@@ -85,6 +98,11 @@ class TrainCfg:
     change then. Updates take a tenth of the time. 0 to compute them in every update."""
     state_noise: float = bounded(0.0, at_least=0.0)
     """Noise on the states that the network sees, as a share of what one step changes."""
+    keep: float = bounded(0.0, at_least=0.0)
+    """Weight of half the squares by which weights leave those of the start: what was learned before is kept, where the
+    new data say nothing. Only with a model to start from."""
+    replay: float = bounded(0.0, at_least=0.0, at_most=1.0)
+    """Share of the one-step loss of the data to be remembered, which are replayed beside the new ones."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """Type in which matrices are multiplied."""
     compile: bool = False
@@ -103,6 +121,9 @@ class TrainCfg:
     """Steps that the roll-outs of a validation take at least. Beyond the recorded ones they have the controls of other
     trajectories, and no error: only how many leave the robot's guard, or meet the bounds of a bounded model, is
     counted. The best model is the one with the fewest of these, and then with the smallest error."""
+    validation_windows: int = bounded(0, at_least=0)
+    """Further roll-outs of a validation that begin anywhere in the trajectories, not at their beginnings; the score is
+    then the geometric mean of both."""
     patience: int = bounded(0, at_least=0)
     """Validations without an improvement after which to stop; 0 to never stop early."""
     save_minutes: float = bounded(5.0, at_least=0.0)

@@ -14,6 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -171,6 +172,7 @@ def open_loop(
     trajectories: int | None = None,
     chunk: int = 256,
     least_steps: int = 0,
+    anywhere: bool = False,
 ) -> OpenLoopErrors:
     """Errors of roll-outs from the beginnings of recorded trajectories, with the recorded controls.
 
@@ -182,18 +184,27 @@ def open_loop(
         chunk: Trajectories that are rolled out at a time. Bounds the memory taken.
         least_steps: Steps that a roll-out takes at least, to see whether it leaves the guard or the bounds. Beyond the
             horizon it has the controls of other trajectories, and no error.
+        anywhere: Whether roll-outs begin at any step instead: at ``trajectories`` of all, evenly spread.
     """
     device, was_training = predictor.device, predictor.training
     predictor.eval()
-    which = (dataset.length >= horizon).nonzero()[0][:trajectories]
+    which = (dataset.length >= horizon).nonzero()[0]
+    start = 0 * which
+    if anywhere:
+        counts = dataset.length[which] - horizon + 1
+        start = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        which = np.repeat(which, counts)
+        picked = np.linspace(0, len(which) - 1, min(len(which), trajectories or len(which))).astype(np.int64)
+        which, start = which[picked], start[picked]
+    which, start = which[:trajectories], start[:trajectories]
     if not len(which):
         raise ValueError(
             f"got the horizon {horizon}, the longest of {len(dataset)} trajectories has {dataset.length.max()} steps"
         )
     parts = []
     for first in range(0, len(which), chunk):
-        part = which[first : first + chunk]
-        batch = dataset.gather(part, 0 * part, horizon).to(device)
+        part = slice(first, first + chunk)
+        batch = dataset.gather(which[part], start[part], horizon).to(device)
         steps = max(horizon, least_steps)
         controls = torch.cat([batch.control.roll(turn, 0) for turn in range(math.ceil(steps / horizon))], 1)
         states = predict(predictor, batch.state[:, 0], controls[:, :steps], ground_of(batch))

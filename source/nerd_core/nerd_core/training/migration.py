@@ -57,4 +57,18 @@ def _renamed(plain: Any, group: str) -> Any:
     return new
 
 
-__all__ = ["RENAMED", "RENAMED_VALUES", "migrate_settings"]
+def completed(plain: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    """Settings with those that an earlier version did not know as they are by default, in all groups.
+
+    Args:
+        plain: Settings as plain values, under the names of today.
+        defaults: All settings by default, as plain values.
+    """
+    whole = dict(defaults)
+    for name, value in plain.items():
+        known = defaults.get(name)
+        whole[name] = completed(value, known) if isinstance(value, dict) and isinstance(known, dict) else value
+    return whole
+
+
+__all__ = ["completed", "RENAMED", "RENAMED_VALUES", "migrate_settings"]

@@ -11,6 +11,7 @@ from ..data.dataset import TrajectoryDataset
 from ..data.sampler import WindowSampler
 from ..predictor.predictor import Predictor
 from .config import TrainCfg, TrainingError
+from .distributed import Processes
 from .losses import StateScale, ground_of
 
 STATISTICS_BATCH = 8192
@@ -63,4 +64,25 @@ def gather_statistics(predictor: Predictor, scale: StateScale, data: TrajectoryD
         predictor.finalise_statistics(math.sqrt(square / count) if square else None)
 
 
-__all__ = ["choose_parts", "gather_statistics"]
+def replay_sampler(replay: TrajectoryDataset | None, cfg: TrainCfg, processes: Processes) -> WindowSampler | None:
+    """Where the windows to be remembered come from; None where nothing is. Batches are found by the number of the
+    update alone, so that there is no position to save.
+
+    Args:
+        replay: Trajectories that the model is to remember.
+        cfg: How to train.
+        processes: The processes that train together.
+    """
+    if (replay is None) != (not cfg.replay):
+        raise TrainingError(
+            f"got replay={cfg.replay} {'without' if replay is None else 'with'} data to be remembered, expected both "
+            "or neither"
+        )
+    if replay is None:
+        return None
+    count = max(1, cfg.batch_size // processes.world)
+    share = {"rank": processes.rank, "world": processes.world}
+    return WindowSampler(replay, cfg.window_length, count, cfg.seed + 2, **share)
+
+
+__all__ = ["choose_parts", "gather_statistics", "replay_sampler"]

@@ -19,6 +19,7 @@ from ..network.architectures.recurrent import RecurrentCfg
 from ..network.architectures.residual import ResidualMlpCfg
 from ..network.architectures.transformer import transformer_cfg
 from ..network.tokens import TokenCfg
+from ..predictor.calibrated_mechanics import CalibratedMechanicsCfg
 from ..predictor.config import PredictorCfg
 from ..predictor.mechanics_prior import MechanicsPriorCfg
 from .config import RolloutCfg, TrainCfg
@@ -28,7 +29,18 @@ DEFAULT_MINUTES = 5.0
 """Budget of a run for which none was given [min]."""
 
 PresetName = Literal[
-    "residual", "bounded", "bounded-mlp", "tiny", "small", "paper-192", "paper-384", "mlp", "gru", "lstm", "mechanics"
+    "residual",
+    "bounded",
+    "bounded-mlp",
+    "tiny",
+    "small",
+    "paper-192",
+    "paper-384",
+    "mlp",
+    "gru",
+    "lstm",
+    "mechanics",
+    "measured",
 ]
 
 SEES_STOPS, AS_PUBLISHED = TokenCfg(limits=True), TokenCfg(limits=False)
@@ -67,6 +79,22 @@ RULES = TrainCfg(
 """Training of mechanics whose rules of contacts and stops are learned."""
 
 
+# A dozen numbers, and long roll-outs: no velocity is believed, and no step is judged by itself.
+MEASURED = TrainCfg(
+    minutes=DEFAULT_MINUTES,
+    batch_size=256,
+    optimiser=OptimiserCfg(kind="adamw", lr=6.0e-2, final_lr=0.02, betas=(0.9, 0.98), eps=1.0e-8),
+    rollout=RolloutCfg(weight=1.0, start=0.0, ramp=0.6, first_steps=15, steps=50, batch_size=192, errors="pose"),
+    max_grad_norm=1.0,
+    normaliser_transitions=100_000,
+    validations=8,
+    validation_horizons=(20, 80),
+    validation_windows=400,
+    validation_steps=0,
+)
+"""Training of mechanics on what was measured of tossed or passive bodies."""
+
+
 @dataclass(frozen=True)
 class Preset:
     """A model, and how to train it."""
@@ -89,6 +117,7 @@ PRESETS: dict[PresetName, Preset] = {
     "gru": Preset(PredictorCfg(network=RecurrentCfg(cell="gru"), token=AS_PUBLISHED), WINDOWS),
     "lstm": Preset(PredictorCfg(network=RecurrentCfg(cell="lstm"), token=AS_PUBLISHED), WINDOWS),
     "mechanics": Preset(PredictorCfg(network=None, prior=MechanicsPriorCfg()), RULES),
+    "measured": Preset(PredictorCfg(network=None, prior=CalibratedMechanicsCfg(hidden=0, reach=0.05)), MEASURED),
 }
 """The presets by name."""
 

@@ -27,7 +27,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from ..compilation import CompiledOrPlain
-from ..data.dataset import TrajectoryDataset
+from ..data.dataset import TrajectoryBatch, TrajectoryDataset
 from ..data.sampler import Prefetcher, WindowSampler
 from ..files.atomic import write_json
 from ..predictor.predictor import Predictor
@@ -41,8 +41,9 @@ from .logs import Logs
 from .losses import StateScale, one_step_loss, rollout_loss
 from .metrics import OpenLoopErrors
 from .optimiser import make_optimiser
+from .pose_loss import departure, pose_loss
 from .precomputed import CHUNK, PrecomputedTransitions, require_single_steps
-from .preparation import choose_parts, gather_statistics
+from .preparation import choose_parts, gather_statistics, replay_sampler
 from .regimes import Regimes
 from .run_folder import BEST, LAST, LOGS, TRIALS, RunFolder
 from .saving import restore_run, save_run, write_checkpoint
@@ -96,6 +97,7 @@ def train(
     quiet: bool = False,
     overwrite: bool = False,
     trials: dict[str, Any] | None = None,
+    replay: TrajectoryDataset | None = None,
 ) -> TrainResult:
     """Trains a predictor in place.
 
@@ -109,6 +111,7 @@ def train(
         quiet: Whether to hide the progress bar.
         overwrite: Whether a new run may begin where there is an earlier one, which is then put aside under a new name.
         trials: What was tried before, plain values that are kept with a new run; see :mod:`.auto_preset`.
+        replay: Trajectories that the model is to remember, see :attr:`TrainCfg.replay`.
 
     Raises:
         KeyboardInterrupt: Ctrl-C or SIGTERM has ended the run, after an update, and all is saved.
@@ -116,7 +119,7 @@ def train(
     cfg = cfg or TrainCfg(minutes=5.0)
     require_memory(predictor, cfg)
     folder = None if out is None else Path(out)
-    with Run(predictor, data, valid, cfg, folder, resume, quiet, overwrite, trials) as run:
+    with Run(predictor, data, valid, cfg, folder, resume, quiet, overwrite, trials, replay) as run:
         while (progress := run.progress()) < 1.0:
             loss = update_weights(run, progress)
             run.log_progress(progress, loss)
@@ -164,6 +167,7 @@ class Run:
         quiet: bool,
         overwrite: bool = False,
         trials: dict[str, Any] | None = None,
+        replay: TrajectoryDataset | None = None,
     ):
         """Sets everything up, or takes it from the last save. The arguments are those of :func:`train`."""
         self.began, self.before, self.validating = time.monotonic(), 0.0, 0.0
@@ -174,6 +178,8 @@ class Run:
         self.windows, self.rollouts = self._samplers(data)
         choose_parts(predictor, cfg.train_parts)
         self.params = [param for param in predictor.parameters() if param.requires_grad]
+        self.start = [param.detach().clone() for param in self.params] if cfg.keep else []
+        self.replays = replay_sampler(replay, cfg, self.processes)
         self.optimiser = make_optimiser(predictor, cfg.optimiser, predictor.cfg.ensemble)
         self.ema = ExponentialMovingAverage(predictor, cfg.ema_decay)
         self.scale = StateScale(data.spec)
@@ -289,9 +295,16 @@ class Run:
             if share < 1.0:
                 loss = (1.0 - share) * self._one_step_loss()
             if steps and self.rollouts is not None:
-                batch = next(self.rollouts).to(self.device)
-                loss = loss + share * rollout_loss(self.predictor, batch, steps, self.scale)
-        return loss
+                loss = loss + share * self._rollout_loss(next(self.rollouts).to(self.device), steps)
+            if self.replays is not None:
+                known = self.replays.batch_at(self.update).to(self.device)
+                loss = (1.0 - self.cfg.replay) * loss + self.cfg.replay * self._one_step_loss_of(known)
+        return loss + self.cfg.keep * departure(self.params, self.start) if self.cfg.keep else loss
+
+    def _rollout_loss(self, batch: TrajectoryBatch, steps: int) -> Tensor:
+        if self.cfg.rollout.errors == "pose":
+            return pose_loss(self.predictor, batch, steps, self.cfg.rollout)
+        return rollout_loss(self.predictor, batch, steps, self.scale)
 
     def _one_step_loss(self) -> Tensor:
         cfg, seed = self.cfg, self.cfg.seed * 2**32 + self.update
@@ -302,6 +315,10 @@ class Run:
             # Seeded by the number of the update, so that there is no state of a generator to save.
             self.noise.manual_seed((seed * self.processes.world + self.processes.rank) % 2**63)
             noisy_state = self.scale.add_noise(batch.state[:, :-1], cfg.state_noise, self.noise)
+        return self._one_step_loss_of(batch, noisy_state)
+
+    def _one_step_loss_of(self, batch: TrajectoryBatch, noisy_state: Tensor | None = None) -> Tensor:
+        cfg = self.cfg
         return self.one_step_loss(
             self.predictor,
             batch,

@@ -17,7 +17,7 @@ from ..files.provenance import describe_run
 from ..files.serialization import to_plain
 from .config import TrainCfg, TrainingError
 from .data_identity import differences
-from .migration import migrate_settings
+from .migration import completed, migrate_settings
 from .optimiser import load_optimiser_state, optimiser_state
 from .run_folder import BEST, LAST
 from .saved_state import check_saved_state
@@ -93,7 +93,7 @@ def restore_run(run: Run, out: Path) -> None:
     """
     state = checkpoint.load_training_state(out / LAST)
     check_saved_state(run, state)
-    settings, before = to_plain(run.cfg), TRAINING_DEFAULTS | migrate_settings(state["settings"])
+    settings, before = to_plain(run.cfg), completed(migrate_settings(state["settings"]), TRAINING_DEFAULTS)
     if before != settings:
         changed = sorted(key[:60] for key in settings | before if before.get(key) != settings.get(key))
         raise TrainingError(

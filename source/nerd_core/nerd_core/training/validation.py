@@ -36,6 +36,10 @@ def validate(run: Run) -> OpenLoopErrors | None:
             run.predictor, run.valid, max(horizons), cfg.validation_trajectories, least_steps=cfg.validation_steps
         )
         score, lost, table = errors.held_score(), errors.lost, errors.table(horizons)
+        if cfg.validation_windows:
+            windows = open_loop(run.predictor, run.valid, max(horizons), cfg.validation_windows, anywhere=True)
+            score = math.sqrt(score * windows.held_score())
+            run.log({f"error of windows/{name}": x for name, x in windows.at(max(horizons)).items()})
         medians = {name: each["median"] for name, each in errors.spread(errors.steps).items()}
         row = {"update": run.update, "minutes": run.elapsed / 60, "score": score, "errors": table}
         run.history.append(row | {"lost": lost, "rollouts": errors.trajectories, "medians": medians})

@@ -18,35 +18,14 @@ from typing import Any
 
 import warp as wp
 
-from ..constants import CONTACT_COUNT_UNIT, EPSILON, MIN_FACTOR, TRAIT_CENTRE, UNREACHABLE, Constant, Factor
+from ..constants import CONTACT_COUNT_UNIT, EPSILON, MIN_FACTOR, TRAIT_CENTRE, Constant, Factor
 from .contact_constraints import find_contacts, friction_axes, slot_centre
 from .joint_drives import drive_impulse, friction_impulse, speed_limit_impulse
+from .joint_stops import rate_factor, softness, stop_gap, stop_impulse
 from .mimic_joints import solve_mimics
 from .multibody import generalised_force, weighted_sum
 from .rules import Factors, rule_factors
 from .trace import keep_impulses, keep_substep
-
-
-@wp.struct
-class JointParameters:
-    """What stays the same of a joint."""
-
-    place: int
-    """Place in a state."""
-    velocity: int
-    """Number of the velocity."""
-    has_stop: int
-    """Whether there is a stop."""
-    lower: float
-    """Lower stop [rad or m], very far away where there is none."""
-    upper: float
-    """Upper stop [rad or m], very far away where there is none."""
-    damping: float
-    """Damping of the drive [N m s/rad or N s/m], zero without one."""
-    typical_delassus: float
-    """Delassus diagonal in the middle of the joint's range."""
-    turns_freely: int
-    """Whether the joint has no stops whatever its limits are."""
 
 
 @wp.struct
@@ -57,8 +36,22 @@ class SolverParameters:
     """Physics step [s]."""
     substeps: int
     """Substeps in it."""
+    compliance: float
+    """Share of what a body answers that constraints in its joint give way more, where these ask for it."""
     softening: float
-    """One and the compliance."""
+    """One and the compliance by what a constraint answers itself, see :mod:`nerd_core.mechanics.constraint_laws`."""
+    body_compliance: float
+    """The compliance by what bodies answer."""
+    friction_share: float
+    """Share of what friction lacks to rest that it gives in a substep."""
+    friction_floor: float
+    """Share of the normal impulse that would end an approach in the physics step, for which friction holds at least."""
+    sliding_speed_squared: float
+    """Square of the speed above which directions of friction are along the motion [m^2/s^2]."""
+    stops_release: int
+    """Whether a stop that a joint leaves takes back what brings the joint to rest."""
+    way_is_bent: int
+    """Whether a contact goes the way that the accelerations of its body's own motion make."""
     reach: float
     """Gap below which a slot is looked at [m]."""
     reach_by_radius: float
@@ -91,16 +84,12 @@ class ConstraintRow:
     """Accumulated impulse: of a stop, of a normal or of friction; not of a drive."""
     displacement: float
     """How far it has come [m or rad]."""
+    own_motion: float
+    """What linear bias accelerations add to the velocity in the physics step, of a contact."""
+    approach: float
+    """Velocity that would have to be taken from a contact's normal for it not to be closed at the end of the step."""
     bounce: float
     """Velocity with which a slot leaves the ground after an impact [m/s], zero for one that stays."""
-
-
-@wp.func
-def stop_gap(joint: JointParameters, pos: float, sign: float):
-    """How far a joint is before the stop that it looks at."""
-    if sign < 0.0:
-        return wp.min(joint.upper - pos, UNREACHABLE)
-    return wp.min(pos - joint.lower, UNREACHABLE)
 
 
 @wp.func
@@ -115,6 +104,7 @@ def begin_row(
     rows[i].delassus = wp.max(wp.dot(whitened, whitened), EPSILON)
     rows[i].impulse = 0.0
     rows[i].displacement = 0.0
+    rows[i].own_motion = 0.0
     rows[i].bounce = 0.0
 
 
@@ -137,7 +127,9 @@ def begin_contact(
     linear_bias = robot.solver.dt * bodies[body].linear_bias
     angular_bias = robot.solver.dt * wp.cross(bodies[body].angular_bias, point - bodies[body].centre_of_mass)
     bias = constants[Constant.LINEAR_BIAS_SHARE] * linear_bias + constants[Constant.ANGULAR_BIAS_SHARE] * angular_bias
-    first, second = friction_axes(normal, bodies[body].linear_velocity + linear_bias, root_rotation)
+    first, second = friction_axes(
+        normal, bodies[body].linear_velocity + linear_bias, root_rotation, robot.solver.sliding_speed_squared
+    )
     rows[i].gap = work.grounds[slot].gap
     for axis in range(3):
         direction = normal
@@ -152,6 +144,9 @@ def begin_contact(
         speed = wp.dot(jacobian, velocity) + wp.dot(bias, direction)
         whitened = weighted_sum(inverse_factor, jacobian, zeros)
         begin_row(i + axis, whitened, speed, wp.dot(jacobian, gain), rows, whitened_rows)
+        if robot.solver.way_is_bent == 1:
+            rows[i + axis].own_motion = constants[Constant.LINEAR_BIAS_SHARE] * wp.dot(linear_bias, direction)
+    rows[i].approach = -rows[i].velocity - rows[i].gap / robot.solver.dt
     approach = -rows[i].velocity
     least = wp.max(slots[slot].bounce_threshold, rows[i].gap / robot.solver.dt)
     if slots[slot].restitution > 0.0 and approach > least:
@@ -204,15 +199,6 @@ def begin_rows(
 
 
 @wp.func
-def rate_factor(factors: Factors, initial_gap: float):
-    """Factor of the rate at which a gap may be closed, or a penetration is taken back."""
-    factor = factors[Factor.PENETRATION_RATE]
-    if initial_gap > 0.0:
-        factor = factors[Factor.OPEN_GAP_RATE]
-    return factor
-
-
-@wp.func
 def contact_factors(robot: Any, weights: Any, work: Any, substep: int, i: int, gap: float, near: float):
     """Factors of the rules for the contact whose normal is row ``i``."""
     rows = work.rows
@@ -236,44 +222,7 @@ def contact_factors(robot: Any, weights: Any, work: Any, substep: int, i: int, g
 
 
 @wp.func
-def stop_impulse(robot: Any, weights: Any, work: Any, substep: int, i: int, velocity: float):
-    """The further impulse of the stop of a joint that has a velocity."""
-    rows = work.rows
-    constants = weights.constants
-    joint = robot.joints[i]
-    substep_dt, per_dt = robot.solver.dt / float(robot.solver.substeps), 1.0 / robot.solver.dt
-    fastest = constants[Constant.MAX_CORRECTION_SPEED]
-    least = float(1.0)
-    if robot.solver.hidden > 0:
-        least = MIN_FACTOR
-    delassus = rows[i].delassus
-    impulse = rows[i].impulse
-    change = float(0.0)
-    initial_gap = rows[i].gap
-    if joint.has_stop == 1 and initial_gap < UNREACHABLE:
-        gap = stop_gap(joint, work.joint_pos[joint.place], rows[i].sign)
-        rate = 1.0 / substep_dt
-        if initial_gap <= 0.0:
-            rate = constants[Constant.STOP_BAUMGARTE] / substep_dt
-        correction = wp.max(rate * gap, -fastest)
-        if gap <= 0.0 or impulse > 0.0 or velocity + least * correction < 0.0:
-            relaxation = float(1.0)
-            if robot.solver.hidden > 0:
-                features = wp.vec4(gap * per_dt, initial_gap * per_dt, rows[i].velocity, impulse * delassus)
-                share = delassus / (delassus + joint.typical_delassus)
-                traits = wp.vec4(share - TRAIT_CENTRE, -TRAIT_CENTRE, 0.0, 1.0 - TRAIT_CENTRE)
-                factors = rule_factors(weights, robot.solver.hidden, substep, features, wp.vec3(), traits)
-                relaxation = factors[Factor.NORMAL_RELAXATION]
-                of_rate = rate_factor(factors, initial_gap)
-                correction = wp.max(rate * of_rate * gap, -fastest)
-            new = wp.max(impulse - relaxation / (robot.solver.softening * delassus) * (velocity + correction), 0.0)
-            change = new - impulse
-            rows[i].impulse = new
-    return change
-
-
-@wp.func
-def solve_joint(robot: Any, weights: Any, work: Any, substep: int, i: int, solved: Any):
+def solve_joint(robot: Any, weights: Any, work: Any, substep: int, i: int, solved: Any, zeros: Any):
     """Lets a drive that does nothing else brake a joint, and its stop hold it.
 
     Returns:
@@ -287,7 +236,7 @@ def solve_joint(robot: Any, weights: Any, work: Any, substep: int, i: int, solve
         damping = robot.joints[i].damping * robot.solver.dt / float(robot.solver.substeps)
         change = -damping / (1.0 + damping * delassus) * velocity
         velocity = velocity + delassus * change
-    return change + stop_impulse(robot, weights, work, substep, i, velocity)
+    return change + stop_impulse(robot, weights, work, substep, i, velocity, zeros)
 
 
 @wp.func
@@ -310,12 +259,14 @@ def solve_driven_joint(robot: Any, weights: Any, work: Any, substep: int, i: int
         friction = friction_impulse(robot, work, i, velocity, delassus, zeros)
         change = change + friction
         velocity = velocity + delassus * friction
-    change = change + stop_impulse(robot, weights, work, substep, i, velocity)
+    change = change + stop_impulse(robot, weights, work, substep, i, velocity, zeros)
     return change + speed_limit_impulse(robot, work, i, free_velocity + delassus * change, delassus, zeros)
 
 
 @wp.func
-def solve_contact(robot: Any, weights: Any, work: Any, substep: int, contact: int, near: float, solved: Any):
+def solve_contact(
+    robot: Any, weights: Any, work: Any, substep: int, contact: int, near: float, solved: Any, zeros: Any
+):
     """Solves the normal and then the friction of a contact.
 
     Returns:
@@ -343,7 +294,11 @@ def solve_contact(robot: Any, weights: Any, work: Any, substep: int, contact: in
     if rows[i].bounce > 0.0:
         correction = -rows[i].bounce
     velocity = rows[i].free_velocity + wp.dot(whitened_rows[i], solved)
-    if gap <= 0.0 or impulse > 0.0 or velocity + least * correction < 0.0:
+    has_floor = robot.solver.friction_floor > 0.0 and rows[i].approach > 0.0
+    pressed = impulse
+    if gap <= 0.0 or impulse > 0.0 or velocity + least * correction < 0.0 or has_floor:
+        slot = int(work.contacts[contact])
+        soft = softness(robot, work, int(robot.slots[slot].body), zeros)
         x, y = rows[i + 1], rows[i + 2]
         factors = Factors(1.0)
         if robot.solver.hidden > 0:
@@ -352,32 +307,35 @@ def solve_contact(robot: Any, weights: Any, work: Any, substep: int, contact: in
             if rows[i].bounce == 0.0:
                 correction = wp.max(rate * of_rate * gap, -fastest)
         relaxation = factors[Factor.NORMAL_RELAXATION]
-        new = wp.max(impulse - relaxation / (robot.solver.softening * delassus) * (velocity + correction), 0.0)
+        softened = robot.solver.softening * delassus + soft
+        new = wp.max(impulse - relaxation / softened * (velocity + correction), 0.0)
         solved = solved + (new - impulse) * whitened_rows[i]
         impulse = new
         rows[i].impulse = new
-        if new > 0.0:
+        pressed = new
+        if has_floor:
+            pressed = wp.max(new, robot.solver.friction_floor * rows[i].approach / softened)
+        if pressed > 0.0:
             return_rate = constants[Constant.FRICTION_RETURN] / substep_dt * factors[Factor.FRICTION_RETURN]
-            relaxation = factors[Factor.FRICTION_RELAXATION] / robot.solver.softening
+            relaxation = robot.solver.friction_share * factors[Factor.FRICTION_RELAXATION] / robot.solver.softening
             x_velocity = x.free_velocity + wp.dot(whitened_rows[i + 1], solved) + return_rate * x.displacement
             y_velocity = y.free_velocity + wp.dot(whitened_rows[i + 2], solved) + return_rate * y.displacement
-            a = a - relaxation / x.delassus * x_velocity
-            b = b - relaxation / y.delassus * y_velocity
-            slot = work.contacts[contact]
+            a = a - relaxation / (x.delassus + soft) * x_velocity
+            b = b - relaxation / (y.delassus + soft) * y_velocity
             friction = constants[Constant.FRICTION_COEFFICIENT]
             if robot.slots[slot].static_friction >= 0.0:
                 friction = robot.slots[slot].static_friction
-            largest = friction * factors[Factor.FRICTION_COEFFICIENT] * new
+            largest = friction * factors[Factor.FRICTION_COEFFICIENT] * pressed
             share = wp.min(largest / wp.sqrt(a * a + b * b + EPSILON), 1.0)
             if share < 1.0:
                 if robot.slots[slot].dynamic_friction >= 0.0:
-                    sliding = robot.slots[slot].dynamic_friction * factors[Factor.FRICTION_COEFFICIENT] * new
+                    sliding = robot.slots[slot].dynamic_friction * factors[Factor.FRICTION_COEFFICIENT] * pressed
                     share = wp.min(sliding / wp.sqrt(a * a + b * b + EPSILON), 1.0)
                 elif robot.slots[slot].static_friction < 0.0:
                     share = share * robot.solver.sliding_share
             a = a * share
             b = b * share
-    if impulse == 0.0:
+    if pressed == 0.0:
         a = 0.0
         b = 0.0
     if a != rows[i + 1].impulse or b != rows[i + 2].impulse:
@@ -436,17 +394,18 @@ def make_solver(is_driven: bool, is_coupled: bool, is_kept: bool = False) -> Any
                 if wp.static(is_driven):
                     change = solve_driven_joint(robot, weights, work, substep, i, solved, zeros)
                 else:
-                    change = solve_joint(robot, weights, work, substep, i, solved)
+                    change = solve_joint(robot, weights, work, substep, i, solved, zeros)
                 if change != 0.0:
                     solved = solved + change * whitened_rows[i]
             for contact in range(contacts):
                 if wp.static(is_kept):
                     keep_impulses(work, substep, 1 + count + contact, solved)
-                solved = solve_contact(robot, weights, work, substep, contact, near_trait, solved)
+                solved = solve_contact(robot, weights, work, substep, contact, near_trait, solved, zeros)
             for i in range(count + 3 * contacts):
                 velocity = rows[i].free_velocity + wp.dot(whitened_rows[i], solved)
                 rows[i].velocity = velocity
-                rows[i].displacement = rows[i].displacement + substep_dt * velocity
+                way = velocity - (1.0 - (float(substep) + 0.5) / float(robot.solver.substeps)) * rows[i].own_motion
+                rows[i].displacement = rows[i].displacement + substep_dt * way
             for i in range(count):
                 place = joints[i].place
                 joint_pos[place] = joint_pos[place] + substep_dt * (rows[i].sign * rows[i].velocity)

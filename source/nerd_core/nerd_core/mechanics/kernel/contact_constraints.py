@@ -11,7 +11,7 @@ from typing import Any
 
 import warp as wp
 
-from ..constants import COUNTED_GAP, EPSILON, SLIDING_SPEED_SQUARED
+from ..constants import COUNTED_GAP, EPSILON
 from .multibody import BodyState
 
 
@@ -100,7 +100,7 @@ def find_contacts(robot: Any, work: Any, root_rotation: wp.mat33, root_displacem
 
 
 @wp.func
-def friction_axes(normal: wp.vec3, velocity: wp.vec3, root_rotation: wp.mat33):
+def friction_axes(normal: wp.vec3, velocity: wp.vec3, root_rotation: wp.mat33, sliding_speed_squared: float):
     """Two directions across a normal: along the motion, or else one that depends on the environment, and the next."""
     first = wp.vec3(root_rotation[0, 0], root_rotation[0, 1], root_rotation[0, 2])
     third = wp.vec3(root_rotation[2, 0], root_rotation[2, 1], root_rotation[2, 2])
@@ -109,7 +109,7 @@ def friction_axes(normal: wp.vec3, velocity: wp.vec3, root_rotation: wp.mat33):
     if along_first * along_first > 0.5:
         tangent = wp.cross(third, normal)
     slip = velocity - normal * wp.dot(normal, velocity)
-    if wp.dot(slip, slip) > SLIDING_SPEED_SQUARED:
+    if wp.dot(slip, slip) > sliding_speed_squared:
         tangent = slip
     tangent = tangent / wp.sqrt(wp.dot(tangent, tangent) + EPSILON)
     return tangent, wp.cross(normal, tangent)

@@ -125,7 +125,7 @@ def constraint_mass(robot: Any, work: Any, i: int, delassus: float, zeros: Any):
         body = int(robot.drives[i].body)
         own = largest_response(robot, work, body, zeros)
         above = largest_response(robot, work, robot.tree[body].parent, zeros)
-        states[i].effective_mass = 1.0 / (delassus + (robot.solver.softening - 1.0) * wp.max(own, above))
+        states[i].effective_mass = 1.0 / (delassus + robot.solver.compliance * wp.max(own, above))
     return states[i].effective_mass
 
 

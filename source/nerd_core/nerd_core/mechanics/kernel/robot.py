@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -19,15 +20,18 @@ from ...robot.frames import rotation_matrix
 from ...robot.kinematics import local_transforms
 from ...robot.physical_parameters import PhysicalParameters
 from ...robot.spec import IDENTITY_QUAT, RobotSpec
+from ..actuators import Actuators
 from ..body_damping import BodyDamping, is_special
 from ..constants import LEARNED, UNLIMITED, VERY_FAR
 from ..constraint_solver import ConstraintSolver
 from ..joint_drives import has_friction, slows_others
 from ..rules import Rules
+from .actuators import ActuatorParameters
 from .body_damping import DampingParameters
-from .constraint_solver import JointParameters, SolverParameters
+from .constraint_solver import SolverParameters
 from .contact_constraints import SlotParameters
 from .joint_drives import DriveParameters
+from .joint_stops import JointParameters
 from .mimic_joints import MimicParameters
 from .multibody import BodyParameters
 from .physical_parameters import parameter_rows
@@ -63,6 +67,7 @@ class RobotKernel:
         with wp.ScopedLogLevel(wp.LOG_WARNING):
             wp.init()
         self.solver, self.device = solver, wp.device_from_torch(device)
+        self._actuators = Actuators(spec)
         self._is_driven = any(solver.drives.is_driven) or (
             parameters is not None and bool(OF_DRIVES & set(parameters.given))
         )
@@ -75,6 +80,7 @@ class RobotKernel:
             joints=len(spec.joints),
             drives=len(spec.joints) if self._is_driven else 0,
             is_coupled=bool(solver.mimics.constraints),
+            is_actuated=bool(self._actuators.joints),
             is_damped=any(map(is_special, spec.bodies)),
             slots=len(slots),
             max_contacts=solver.max_contacts,
@@ -98,8 +104,9 @@ class RobotKernel:
         supporting = [spec.joint_names.index(body.joint) for body in spec.bodies if body.joint is not None]
         velocities = {joint: root_dim + number for number, joint in enumerate(supporting)}
         controlled = [
-            velocities[spec.joint_names.index(control.joint)] if control.kind == "effort" else -1
+            velocities[number] if control.kind == "effort" and number not in self._actuators.joints else -1
             for control in spec.controls
+            for number in [spec.joint_names.index(control.joint)]
         ]
         drives = _drives(spec, solver, limits_matter) if self._is_driven else []
         robot, device = RobotTables(), self.device
@@ -108,6 +115,9 @@ class RobotKernel:
         robot.tree = wp.array(_bodies(spec, velocities), dtype=BodyParameters, device=device)
         robot.joints = wp.array(_joints(spec, solver, velocities), dtype=JointParameters, device=device)
         robot.drives = wp.array(drives, dtype=DriveParameters, device=device)
+        laws, tables = _actuators(spec, self._actuators, velocities)
+        robot.actuators = wp.array(laws, dtype=ActuatorParameters, device=device)
+        robot.effort_tables = wp.array(tables, dtype=wp.vec2, device=device)
         robot.mimics = wp.array(_mimics(solver), dtype=MimicParameters, device=device)
         damping = _damping(spec) if any(map(is_special, spec.bodies)) else []
         robot.damping = wp.array(damping, dtype=DampingParameters, device=device)
@@ -259,6 +269,7 @@ def _joints(spec: RobotSpec, solver: ConstraintSolver, velocities: dict[int, int
         joint.has_stop = int(solver.has_stop[row])
         joint.lower, joint.upper = max(lower, -VERY_FAR), min(upper, VERY_FAR)
         joint.damping, joint.turns_freely = spec.joints[number].damping, int(bool(spec.joints[number].wraps))
+        joint.body = next(i for i, body in enumerate(spec.bodies) if body.joint == spec.joints[number].name)
         joint.typical_delassus = solver.typical_delassus[solver.max_contacts + row].item()
         joints.append(joint)
     return joints
@@ -285,6 +296,29 @@ def _drives(spec: RobotSpec, solver: ConstraintSolver, limits_matter: bool) -> l
         drive.velocity_control = columns.get("velocity", -1)
         drives.append(drive)
     return drives
+
+
+def _actuators(spec: RobotSpec, actuators: Actuators, velocities: dict[int, int]) -> tuple[list[Any], list[Any]]:
+    """What stays the same of actuators outside of the engine, and their tables one after the other."""
+    found, tables = [], []
+    for number, law in zip(actuators.joints, actuators.laws, strict=True):
+        joint, each = spec.joints[number], ActuatorParameters()
+        columns = {control.kind: i for i, control in enumerate(spec.controls) if control.joint == joint.name}
+        each.place, each.velocity = number, velocities[number]
+        each.stiffness, each.damping, each.effort_limit = law.stiffness, law.damping, min(law.effort_limit, UNLIMITED)
+        each.has_motor = int(law.saturation_effort < math.inf and law.velocity_limit < math.inf)
+        each.stall_effort, each.no_load_speed = (
+            min(law.saturation_effort, UNLIMITED),
+            min(law.velocity_limit, UNLIMITED),
+        )
+        each.fixed_target = joint.target
+        each.effort_control, each.position_control, each.velocity_control = (
+            columns.get(kind, -1) for kind in ("effort", "position", "velocity")
+        )
+        each.table_begin, each.table_rows = len(tables), len(law.effort_table)
+        tables += [wp.vec2(*row) for row in law.effort_table]
+        found.append(each)
+    return found, tables
 
 
 def _mimics(solver: ConstraintSolver) -> list[Any]:
@@ -329,7 +363,11 @@ def _slots(spec: RobotSpec, solver: ConstraintSolver) -> list[Any]:
 def _numbers(spec: RobotSpec, solver: ConstraintSolver) -> Any:
     """Numbers of the solver."""
     cfg, numbers = solver.cfg, SolverParameters()
-    numbers.dt, numbers.substeps, numbers.softening = spec.physics_dt, solver.substeps, 1.0 + cfg.compliance
+    numbers.dt, numbers.substeps, numbers.compliance = spec.physics_dt, solver.substeps, cfg.compliance
+    numbers.softening, numbers.body_compliance = 1.0 + solver.law.own_compliance, solver.law.body_compliance
+    numbers.friction_share, numbers.friction_floor = solver.law.friction_share, solver.law.friction_floor
+    numbers.sliding_speed_squared = solver.law.sliding_speed_squared
+    numbers.stops_release, numbers.way_is_bent = int(solver.law.stops_release), int(solver.law.way_is_bent)
     numbers.reach, numbers.reach_by_radius = cfg.reach, cfg.reach_by_radius
     numbers.typical_delassus = solver.typical_delassus[0].item() if solver.max_contacts else 1.0
     numbers.hidden, numbers.sliding_share = cfg.hidden, solver.sliding_share

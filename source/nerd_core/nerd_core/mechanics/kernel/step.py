@@ -11,15 +11,16 @@ from typing import Any
 import warp as wp
 
 from ..constants import MOMENTUM_EPSILON, UNREACHABLE
+from .actuators import actuated_effort
 from .body_damping import damping_force, special_gravity_force
 from .constraint_solver import (
     ConstraintRow,
-    JointParameters,
     begin_rows,
     make_solver,
 )
 from .contact_constraints import SlotGround, SlotParameters, slot_centre
 from .joint_drives import DriveParameters, DriveState, begin_drives, read_targets
+from .joint_stops import JointParameters, forget_softness
 from .multibody import (
     BodyParameters,
     BodyState,
@@ -267,6 +268,7 @@ def make_types(sizes: Sizes) -> KernelTypes:
         bodies: wp.array[BodyState]
         joint_pos: wp.array[float]
         drives: wp.array[DriveState]
+        softness: wp.array[float]
         grounds: wp.array[SlotGround]
         contacts: wp.array[int]
         rows: wp.array[ConstraintRow]
@@ -331,6 +333,7 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False) -> wp.K
     dim = sizes.velocities
     body_count, joint_count, slot_count = sizes.bodies, max(1, sizes.joints), max(1, sizes.slots)
     drive_count, is_driven, is_damped = max(1, sizes.drives), sizes.drives > 0, sizes.is_damped
+    is_actuated = sizes.is_actuated
     solve_constraints, has_parameters = make_solver(is_driven, sizes.is_coupled, is_kept), sizes.has_parameters
     row_count, contact_count = max(1, sizes.joints + 3 * sizes.max_contacts), max(1, sizes.max_contacts)
 
@@ -369,6 +372,7 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False) -> wp.K
         own_bodies = wp.zeros(shape=(body_count,), dtype=BodyState)
         own_joint_pos = wp.zeros(shape=(joint_count,), dtype=float)
         own_drives = wp.zeros(shape=(drive_count,), dtype=DriveState)
+        own_softness = wp.zeros(shape=(body_count,), dtype=float)
         own_grounds = wp.zeros(shape=(slot_count,), dtype=SlotGround)
         own_contacts = wp.zeros(shape=(contact_count,), dtype=int)
         own_rows = wp.zeros(shape=(row_count,), dtype=ConstraintRow)
@@ -380,6 +384,7 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False) -> wp.K
         work.bodies = wp.array(ptr=own_bodies.ptr, shape=(body_count,), dtype=BodyState)
         work.joint_pos = wp.array(ptr=own_joint_pos.ptr, shape=(joint_count,), dtype=float)
         work.drives = wp.array(ptr=own_drives.ptr, shape=(drive_count,), dtype=DriveState)
+        work.softness = wp.array(ptr=own_softness.ptr, shape=(body_count,), dtype=float)
         work.grounds = wp.array(ptr=own_grounds.ptr, shape=(slot_count,), dtype=SlotGround)
         work.contacts = wp.array(ptr=own_contacts.ptr, shape=(contact_count,), dtype=int)
         work.rows = wp.array(ptr=own_rows.ptr, shape=(row_count,), dtype=ConstraintRow)
@@ -413,16 +418,19 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False) -> wp.K
                 work.kept_drives = trace.drives[env, physics_step]
                 trace.records[env, physics_step].velocity = velocity
             columns = work.inverse_factor_columns
+            work.root_rotation = rotation
+            forget_softness(work)
+            pushed = effort
+            if wp.static(is_actuated):
+                pushed = actuated_effort(robot, inputs, joint_pos, velocity, effort, env)
             if wp.static(is_driven):
-                work.root_rotation = rotation
                 velocity = begin_drives(robot, work, velocity)
             gravity = wp.transpose(rotation) * robot.gravity
             compute_motion(tree, robot.floating, velocity, work.bodies)
             factorise_mass_matrix(tree, robot.floating, work.bodies, zeros, work.inverse_factor, columns)
-            pushed = effort
             if wp.static(has_parameters):
                 outer, outer_force, outer_torque = external_force(robot, parameters, work, env, rotation, zeros)
-                pushed = effort + outer
+                pushed = pushed + outer
             against = bias_force(tree, robot.floating, work.bodies, zeros)
             if wp.static(is_damped):
                 force = pushed + special_gravity_force(tree, robot.damping, robot.floating, work.bodies, gravity, zeros)

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import warp as wp
 
+from .actuators import ActuatorParameters
 from .body_damping import DampingParameters
-from .constraint_solver import JointParameters, SolverParameters
+from .constraint_solver import SolverParameters
 from .contact_constraints import SlotParameters
 from .joint_drives import DriveParameters
+from .joint_stops import JointParameters
 from .mimic_joints import MimicParameters
 from .multibody import BodyParameters
 
@@ -46,6 +48,10 @@ class RobotTables:
     """The joints in the order of the solver."""
     drives: wp.array[DriveParameters]
     """What acts in them, in the same order; empty for a robot whose joints are braked at most."""
+    actuators: wp.array[ActuatorParameters]
+    """What makes efforts outside of the engine; empty for most robots."""
+    effort_tables: wp.array[wp.vec2]
+    """Tables of their largest efforts over positions, one after the other."""
     mimics: wp.array[MimicParameters]
     """The joints that follow another one."""
     damping: wp.array[DampingParameters]
@@ -90,6 +96,8 @@ class Sizes:
     """Joints again, or none for a robot whose joints are braked at most."""
     is_coupled: bool
     """Whether any joint follows another."""
+    is_actuated: bool
+    """Whether any effort is made outside of the engine, from the state of its joint."""
     is_damped: bool
     """Whether any body is damped, slowed, or not pulled by gravity."""
     slots: int
@@ -111,6 +119,8 @@ def copy_numbers(nominal: RobotTables):
     robot.decimation = nominal.decimation
     robot.ramp_mean = nominal.ramp_mean
     robot.gravity = nominal.gravity
+    robot.actuators = nominal.actuators
+    robot.effort_tables = nominal.effort_tables
     robot.mimics = nominal.mimics
     robot.damping = nominal.damping
     robot.gravity_mass = nominal.gravity_mass

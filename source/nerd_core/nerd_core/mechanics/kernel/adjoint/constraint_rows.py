@@ -56,7 +56,9 @@ def pull_contact_rows(
     linear_bias = dt * bodies[body].linear_bias
     angular_bias = dt * wp.cross(bodies[body].angular_bias, arm)
     bias = constants[Constant.LINEAR_BIAS_SHARE] * linear_bias + constants[Constant.ANGULAR_BIAS_SHARE] * angular_bias
-    first, second = friction_axes(normal, bodies[body].linear_velocity + linear_bias, root_rotation)
+    first, second = friction_axes(
+        normal, bodies[body].linear_velocity + linear_bias, root_rotation, robot.solver.sliding_speed_squared
+    )
     by_axes = wp.mat33()
     by_point, by_bias = wp.vec3(), wp.vec3()
     by_all, by_all_gain = by_velocity, by_gain
@@ -87,6 +89,7 @@ def pull_contact_rows(
         normal,
         bodies[body].linear_velocity + linear_bias,
         root_rotation,
+        robot.solver.sliding_speed_squared,
         wp.vec3(by_axes[1, 0], by_axes[1, 1], by_axes[1, 2]),
         wp.vec3(by_axes[2, 0], by_axes[2, 1], by_axes[2, 2]),
     )

@@ -16,7 +16,8 @@ from typing import Any
 import warp as wp
 
 from ...constants import EPSILON, TRAIT_CENTRE, UNREACHABLE, Constant, Factor
-from ..constraint_solver import contact_factors, rate_factor, stop_gap
+from ..constraint_solver import contact_factors
+from ..joint_stops import rate_factor, stop_gap
 from ..rules import Factors, rule_factors
 from .joint_drives import pull_drive_impulse, pull_friction_impulse, pull_speed_limit_impulse
 from .mimic_joints import pull_mimics

@@ -11,14 +11,19 @@ from typing import Any
 
 import warp as wp
 
-from ...constants import EPSILON, SLIDING_SPEED_SQUARED
+from ...constants import EPSILON
 from ..contact_constraints import slot_centre
 from .multibody import pull_point
 
 
 @wp.func
 def pull_friction_axes(
-    normal: wp.vec3, velocity: wp.vec3, root_rotation: wp.mat33, by_tangent: wp.vec3, by_other: wp.vec3
+    normal: wp.vec3,
+    velocity: wp.vec3,
+    root_rotation: wp.mat33,
+    sliding_speed_squared: float,
+    by_tangent: wp.vec3,
+    by_other: wp.vec3,
 ):
     """The adjoint of :func:`~nerd_core.mechanics.kernel.contact_constraints.friction_axes`.
 
@@ -31,7 +36,7 @@ def pull_friction_axes(
         axis = wp.vec3(root_rotation[2, 0], root_rotation[2, 1], root_rotation[2, 2])
     tangent = wp.cross(axis, normal)
     slip = velocity - normal * wp.dot(normal, velocity)
-    slides = wp.dot(slip, slip) > SLIDING_SPEED_SQUARED
+    slides = wp.dot(slip, slip) > sliding_speed_squared
     if slides:
         tangent = slip
     length = wp.sqrt(wp.dot(tangent, tangent) + EPSILON)

@@ -173,7 +173,7 @@ def pull_constraint_masses(robot: Any, work: Any, adjoint: Any, zeros: Any):
             softer = body
             if largest_response(robot, work, above, zeros) > largest_response(robot, work, body, zeros):
                 softer = above
-            by_response = by_response * (robot.solver.softening - 1.0)
+            by_response = by_response * robot.solver.compliance
             by_turn = by_turn + pull_largest_response(robot, work, adjoint, softer, by_response, zeros)
     return by_turn
 

@@ -1,0 +1,138 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Mechanics of a robot that was measured: what a specification and a measurement disagree about is learned, too.
+
+In a simulator gravity, lengths and the meaning of a velocity are known. A camera has a scale that is a few percent off,
+a floor that is not level and not quite at zero, and velocities that are differences of positions, half a step old. None
+of that is a matter of contacts, which rules would otherwise be bent to repair. The table :class:`Calibration` has what
+is learned, and with which size it begins.
+
+Example::
+
+    cfg = PredictorCfg(network=None, prior=CalibratedMechanicsCfg(hidden=0))
+    print(Predictor(spec, cfg).prior.calibration())    # {"gravity_z": 0.0, "ground_offset": 0.0, ...}
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Literal, override
+
+import torch
+from torch import Tensor, nn
+
+from ..contact.contacts import Contacts
+from ..mechanics.config import CompliantCfg
+from ..mechanics.step import Mechanics
+from ..robot.frames import ChangeCodec
+from ..robot.physical_parameters import PhysicalParameters, specified
+from ..robot.spec import RobotSpec
+from .mechanics_prior import MechanicsPrior
+from .prior import PriorCfg
+
+
+class Calibration(IntEnum):
+    """What is learned beside the solver: place in the vector of numbers, their unit of learning, unit, meaning."""
+
+    size: float
+    """What a change of one in the parameter that is trained amounts to: a usual disagreement."""
+    unit: str
+    """Unit."""
+    meaning: str
+    """What it is."""
+
+    def __new__(cls, size: float, unit: str, meaning: str):
+        """Numbers them in the order in which they stand here."""
+        member = int.__new__(cls, len(cls.__members__))
+        member._value_ = len(cls.__members__)
+        member.size, member.unit, member.meaning = size, unit, meaning
+        return member
+
+    GRAVITY_X = 0.3, "m/s^2", "added to gravity along x: the measured axes are tilted"
+    GRAVITY_Y = 0.3, "m/s^2", "added to gravity along y"
+    GRAVITY_Z = 0.3, "m/s^2", "added to gravity along z: the lengths are scaled"
+    INERTIA = 0.3, "1", "logarithm of a factor of all moments of inertia: masses are nominal, or lengths scaled"
+    GROUND_OFFSET = 2.0e-3, "m", "how much deeper than measured slots are when they touch: the robot is smaller"
+    VELOCITY_LAG = 0.3, "control steps", "how long before its state a velocity was"
+
+
+@dataclass(frozen=True)
+class CalibratedMechanicsCfg(CompliantCfg, PriorCfg):
+    """Settings of mechanics that are calibrated on measurements. Contacts give way."""
+
+    kind: Literal["calibrated"] = "calibrated"
+    """Names the prior in files."""
+
+    @override
+    def build(self, spec: RobotSpec, codec: ChangeCodec, contacts: bool) -> CalibratedMechanics:
+        if not spec.floating_base:
+            raise ValueError(
+                f"got '{spec.name}', whose base is fixed, for calibrated mechanics, expected a robot with a free root: "
+                "gravity, ground and root velocities are what it calibrates; use --prior mechanics"
+            )
+        return CalibratedMechanics(spec, Mechanics(spec, codec, self, contacts))
+
+
+class CalibratedMechanics(MechanicsPrior):
+    """A control step by mechanics under the gravity and above the ground that the measurements show.
+
+    A velocity that was ``lag`` steps before its state is brought to the time of the state by gravity, and what is
+    predicted is brought back.
+    """
+
+    sizes: Tensor
+    """Units of learning, by :class:`Calibration`."""
+    _gravity: Tensor
+    _inertia: Tensor
+
+    def __init__(self, spec: RobotSpec, mechanics: Mechanics):
+        """Begins without any disagreement.
+
+        Args:
+            spec: The robot.
+            mechanics: Its mechanics.
+        """
+        super().__init__(mechanics)
+        self._dt, self._at = spec.control_dt, spec.state
+        self.learned = nn.Parameter(torch.zeros(len(Calibration)))
+        """By :class:`Calibration`, in units of :attr:`Calibration.size`."""
+        self.register_buffer("sizes", torch.tensor([each.size for each in Calibration]), persistent=False)
+        self.register_buffer("_gravity", torch.tensor(spec.gravity), persistent=False)
+        self.register_buffer("_inertia", specified(spec).inertia, persistent=False)
+
+    def calibration(self) -> dict[str, float]:
+        """What was learned, in the units of :class:`Calibration`, by name."""
+        values = (self.learned * self.sizes).tolist()
+        return {each.name.lower(): values[each] for each in Calibration}
+
+    @override
+    def forward(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None = None,
+        parameters: PhysicalParameters | None = None,
+    ) -> Tensor:
+        values, codec = self.learned * self.sizes, self.mechanics.codec
+        gravity = self._gravity + values[Calibration.GRAVITY_X : Calibration.GRAVITY_Z + 1]
+        found = PhysicalParameters(gravity=gravity, inertia=self._inertia * values[Calibration.INERTIA].exp())
+        if parameters is not None:
+            found = replace(found, **{name: getattr(parameters, name) for name in parameters.given})
+        lag = self._dt * values[Calibration.VELOCITY_LAG] * gravity
+        if contacts is not None:
+            deeper = values[Calibration.GROUND_OFFSET] * contacts.active
+            contacts = replace(contacts, distance=contacts.distance + deeper)
+        now = _pushed(state, self._at.root_lin_vel, lag)
+        then = codec.apply(now, self.mechanics(now, control, contacts, found))
+        return codec.encode(state, _pushed(then, self._at.root_lin_vel, -lag))
+
+
+def _pushed(state: Tensor, columns: slice, velocity: Tensor) -> Tensor:
+    """States, shape (..., S), with a velocity [m/s] of shape (3,) added to some columns."""
+    moved = state[..., columns] + velocity
+    return torch.cat((state[..., : columns.start], moved, state[..., columns.stop :]), dim=-1)
+
+
+__all__ = ["CalibratedMechanics", "CalibratedMechanicsCfg", "Calibration"]
