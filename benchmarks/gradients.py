@@ -96,7 +96,7 @@ def step_of(predictor: Predictor) -> Step:
 
 @torch.no_grad()
 def thrown(predictor: Predictor, seed: int, steps: int = 60) -> tuple[Tensor, Tensor]:
-    """States of robots that are thrown on the ground with random efforts, and controls, each of shape (steps, COUNT, N)."""
+    """States of robots thrown on the ground with random efforts, and controls, each of shape (steps, COUNT, N)."""
     spec, generator, step = predictor.spec, torch.Generator().manual_seed(seed), step_of(predictor)
 
     def random(*shape: int) -> Tensor:
