@@ -89,7 +89,7 @@ def pull_contact_rows(
         normal,
         bodies[body].linear_velocity + linear_bias,
         root_rotation,
-        sliding,
+        robot.solver.sliding_speed_squared,
         wp.vec3(by_axes[1, 0], by_axes[1, 1], by_axes[1, 2]),
         wp.vec3(by_axes[2, 0], by_axes[2, 1], by_axes[2, 2]),
     )
