@@ -24,22 +24,29 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, override
 
 import torch
 import tyro
 from rich.console import Console
 from rich.table import Table
+from torch import Tensor
 
+from nerd_core.contact.contacts import Contacts
 from nerd_core.contact.grounds import PlaneGround
 from nerd_core.data.dataset import TrajectoryDataset
 from nerd_core.data.layout import ShardMeta
 from nerd_core.data.shards import ShardWriter
 from nerd_core.files.figures import log_scale, new_figure, save_figure
 from nerd_core.files.provenance import describe_run, file_digest
+from nerd_core.judging.config import JudgeCfg
+from nerd_core.judging.judge import judge as judge_model
 from nerd_core.predictor.calibrated_mechanics import CalibratedMechanicsCfg
 from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.predictor import Predictor
+from nerd_core.predictor.prior import Prior
+from nerd_core.recordings.reading import read_recordings
+from nerd_core.robot.frames import quat_from_rotvec, quat_mul
 from nerd_core.training.metrics import predict
 
 JUDGES = {"windows": ("--protocol", "windows", "--window", "80"), "flights": ("--protocol", "flights")}
@@ -103,6 +110,9 @@ def main(args: RealTosses) -> None:
             if not (place / "result.json").is_file():
                 model = VARIANTS[name](args, data_of(args, count), held_out, place)
                 judge(args, model, place / "result.json")
+    still = args.work / "constant-velocity-0" / "result.json"
+    if not still.is_file():
+        judge_baseline(args, held_out, still)
     rows = gathered(args.work)
     show(rows)
     if args.json is not None:
@@ -209,6 +219,44 @@ def judge(args: RealTosses, model: Path, out: Path) -> None:
         nerd("evaluate", "--model", model, "--data", args.recordings, *words, "--split", "val", "--json", place)
         judged = json.loads(place.read_text(encoding="utf-8"))
         found[name] = {key: judged[key] for key in KEPT if judged.get(key) is not None}
+    out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+class ConstantVelocity(Prior):
+    """Predicts that a body goes on as it moves: the least that a model has to beat."""
+
+    def __init__(self, predictor: Predictor):
+        """Takes robot and codec of a predictor.
+
+        Args:
+            predictor: The predictor whose prior it becomes.
+        """
+        super().__init__()
+        self.spec, self.codec = predictor.spec, predictor.codec
+
+    @override
+    def forward(self, state: Tensor, control: Tensor, contacts: Contacts | None = None, *_: object) -> Tensor:
+        at, dt = self.spec.state, self.spec.control_dt
+        parts = [
+            state[..., at.root_pos] + dt * state[..., at.root_lin_vel],
+            quat_mul(quat_from_rotvec(dt * state[..., at.root_ang_vel]), state[..., at.root_quat]),
+            state[..., at.joint_pos] + dt * state[..., at.joint_vel],
+        ]
+        return self.codec.encode(state, torch.cat((*parts, state[..., at.root_lin_vel.start :]), dim=-1))
+
+
+def judge_baseline(args: RealTosses, held_out: Path, out: Path) -> None:
+    """Errors of constant velocity, kept as a variant of no tosses."""
+    spec = TrajectoryDataset.open(held_out).spec
+    model = Predictor(spec, PredictorCfg(network=None, prior=CalibratedMechanicsCfg(hidden=0)))
+    model.prior = ConstantVelocity(model)
+    model.change_normaliser.mean.zero_()
+    recordings, found = read_recordings(args.recordings), {}
+    for name in JUDGES:
+        window = 80 if name == "windows" else None
+        judged = judge_model(model, recordings, JudgeCfg(split="val", window=window), name).plain()  # type: ignore[arg-type]
+        found[name] = {key: judged[key] for key in KEPT if judged.get(key) is not None}
+    out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 

@@ -3,14 +3,16 @@
 
 """Measure what an environment step costs with the model against the solver, same environments, one run.
 
-    python benchmarks/step_cost.py                                             # Ant and Cartpole at 512, and collecting
+    python benchmarks/step_cost.py                                             # all robots at 512, and collecting
     python benchmarks/step_cost.py --json step_cost.json
     python benchmarks/step_cost.py --robots cartpole --cartpole runs/cartpole/best
 
 Each robot runs in a process of its own, for the engine starts once in a process. Blocks of steps in physx and in neural
-mode take turns, so that a busy machine slows both alike; a ratio is the median over the turns. Without a checkpoint the
-network of the shipped model is used, or with none shipped the default one with random weights: what a
-step costs does not depend on them. Nothing else should run meanwhile; the load before the start is written down.
+mode take turns, so that a busy machine slows both alike; a ratio is the median over the turns. Each mode has its best
+setting, the faster one of PyTorch with one thread and with all. Without a checkpoint the shipped model is used, or with
+none shipped mechanics as they are before any training: what a step costs hardly depends on what was learned. Nothing
+else should run meanwhile; the load before the start is written down, and so is the time of the processor, which is
+what is left to compare on a machine that is busy.
 """
 
 from __future__ import annotations
@@ -28,8 +30,13 @@ from typing import Any, Literal
 
 import tyro
 
-TASKS = {"ant": "NeRD-Ant-Run", "cartpole": "NeRD-Cartpole"}
-LIMITS = {"ant": 1.0, "cartpole": 2.0}
+TASKS = {
+    "ant": "NeRD-Ant-Run",
+    "cartpole": "NeRD-Cartpole",
+    "anymal": "NeRD-Velocity-AnymalC",
+    "franka": "NeRD-Isaac-Reach-Franka",
+}
+LIMITS = {"ant": 0.5, "cartpole": 0.4, "anymal": 0.5, "franka": 0.6}
 """Largest ratio neural/physx that is accepted."""
 
 
@@ -37,7 +44,7 @@ LIMITS = {"ant": 1.0, "cartpole": 2.0}
 class Options:
     """Measure what an environment step costs with the model against the solver."""
 
-    robots: tuple[Literal["ant", "cartpole"], ...] = ("ant", "cartpole")
+    robots: tuple[Literal["ant", "cartpole", "anymal", "franka"], ...] = ("ant", "cartpole", "anymal", "franka")
     """Robots to measure."""
     num_envs: int = 512
     """Environments."""
@@ -49,6 +56,10 @@ class Options:
     """Checkpoint of the Ant."""
     cartpole: Path | None = None
     """Checkpoint of the Cartpole."""
+    anymal: Path | None = None
+    """Checkpoint of ANYmal C."""
+    franka: Path | None = None
+    """Checkpoint of the Franka."""
     collecting: bool = True
     """Whether to measure the collection of trajectories too."""
     json: Path | None = None
@@ -93,6 +104,8 @@ def _in_own_process(options: Options, robot: str) -> dict[str, Any]:
     print(f"{robot}, {options.num_envs} envs, {numbers[f'{robot}_model']}")
     print(f"  physx {times['physx']:.2f} ms, neural {times['neural']:.2f} ms a step: ratio {ratio:.2f}", end="")
     print(f" (accepted: {LIMITS[robot]:.1f})")
+    spent = ", ".join(f"{name} {value:.2f}" for name, value in numbers[f"{robot}_processor_ms_by_threads"].items())
+    print(f"  processor time [ms] by threads of PyTorch: {spent}")
     for name, value in numbers[f"{robot}_parts_ms"].items():
         print(f"    {name:34} {value:6.2f} ms")
     return numbers
@@ -115,19 +128,33 @@ def measure(options: Options, robot: str) -> dict[str, Any]:
     model = _use_model(env, robot, getattr(options, robot))
     actions = torch.rand(options.steps, env.num_envs, env.action_manager.total_action_dim) * 2.0 - 1.0
 
-    def block(mode: str) -> float:
+    def block(mode: str) -> tuple[float, float]:
+        """Time and processor time of a step [ms]."""
         env.set_nerd_mode(mode)
         for action in actions[:5]:
             env.step(action)
-        start = time.perf_counter()
+        start, begun = time.perf_counter(), time.process_time()
         for action in actions:
             env.step(action)
-        return (time.perf_counter() - start) / len(actions) * 1e3
+        spent = time.perf_counter() - start, time.process_time() - begun
+        return spent[0] / len(actions) * 1e3, spent[1] / len(actions) * 1e3
 
-    turns = [(block("physx"), block("neural")) for _ in range(options.turns)]
+    settings = [(mode, threads) for threads in sorted({1, torch.get_num_threads()}) for mode in ("physx", "neural")]
+    turns: dict[tuple[str, int], list[float]] = {setting: [] for setting in settings}
+    processor: dict[tuple[str, int], list[float]] = {setting: [] for setting in settings}
+    for _ in range(options.turns):
+        for mode, threads in settings:
+            torch.set_num_threads(threads)
+            for times, spent in zip((turns, processor), block(mode), strict=True):
+                times[mode, threads].append(spent)
+    best = {mode: best_setting(turns, mode) for mode in ("physx", "neural")}
+    torch.set_num_threads(best["neural"])
     numbers = {
-        f"{robot}_{options.num_envs}": median(neural / physx for physx, neural in turns),
-        f"{robot}_ms": {"physx": median(t[0] for t in turns), "neural": median(t[1] for t in turns)},
+        f"{robot}_{options.num_envs}": ratio_of(turns[("physx", best["physx"])], turns[("neural", best["neural"])]),
+        f"{robot}_ms": {mode: median(turns[mode, threads]) for mode, threads in best.items()},
+        f"{robot}_threads": best,
+        f"{robot}_ms_by_threads": {f"{mode}_{threads}": median(times) for (mode, threads), times in turns.items()},
+        f"{robot}_processor_ms_by_threads": {f"{mode}_{n}": median(times) for (mode, n), times in processor.items()},
         f"{robot}_parts_ms": _parts(env, actions[0]),
         f"{robot}_model": model,
     }
@@ -135,26 +162,42 @@ def measure(options: Options, robot: str) -> dict[str, Any]:
     return numbers
 
 
+def best_setting(turns: dict[tuple[str, int], list[float]], mode: str) -> int:
+    """The number of threads with which a mode is fastest, in the median of the turns.
+
+    Args:
+        turns: Times by mode and threads.
+        mode: The mode.
+    """
+    return min((median(times), threads) for (other, threads), times in turns.items() if other == mode)[1]
+
+
+def ratio_of(physx: list[float], neural: list[float]) -> float:
+    """How long a step with the model takes per step of the solver: the median over turns that follow each other.
+
+    Args:
+        physx: Times of the solver.
+        neural: Times of the model.
+    """
+    return median(ours / theirs for theirs, ours in zip(physx, neural, strict=True))
+
+
 def _use_model(env: Any, robot: str, path: Path | None) -> str:
     """Puts a model in charge and returns what it is."""
-    import torch
-
     from nerd_core.dynamics import NeuralDynamics
-    from nerd_core.network.architectures.residual import ResidualMlpCfg
-    from nerd_core.predictor.config import PredictorCfg
-    from nerd_core.predictor.predictor import Predictor
     from nerd_isaaclab.checkpoints.shipped import shipped_checkpoints
+    from nerd_isaaclab.models.untrained import untrained_model
+    from nerd_isaaclab.models.worker import sees_ground
     from nerd_isaaclab.physics.ground import find_ground
 
     path = path or shipped_checkpoints().get(robot)
     if path is not None:
         env.load_nerd_checkpoint(str(path))
         return f"checkpoint {path.name}"
-    torch.manual_seed(0)
-    predictor = Predictor(env.robot_spec, PredictorCfg(network=ResidualMlpCfg()))
+    predictor = untrained_model(env.robot_spec, sees_ground(env))
     ground = find_ground(env) if predictor.needs_contacts else None
     env.use_dynamics(NeuralDynamics(predictor, env.num_envs, env.device, ground=ground))
-    return "the network that nerd train makes by default, random weights"
+    return "mechanics before any training"
 
 
 def _parts(env: Any, action: Any, repeats: int = 100) -> dict[str, float]:

@@ -72,6 +72,9 @@ class Robot:
         self.held = self.held.clone()
         self.held[slice(None) if env_ids is None else env_ids] = (state * 1000.0).round() / 1000.0
 
+    def take_back_wrench(self) -> None:
+        assert not self.is_early, "wrenches are taken back where they were given: before bodies move"
+
     def unwrap(self, state: torch.Tensor, previous: torch.Tensor) -> torch.Tensor:
         return state
 

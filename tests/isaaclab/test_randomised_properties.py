@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from nerd_isaaclab.envs.randomised_properties import find_randomised_properties, hold_still
+from nerd_isaaclab.envs.randomised_properties import find_randomised_properties, hold_still, writes_properties
 
 pytestmark = pytest.mark.unit
 
@@ -56,6 +56,26 @@ def test_what_differs_between_robots_is_found():
     ]
     assert find_randomised_properties(vars(_events())) == find_randomised_properties(_events())
     assert find_randomised_properties(None) == []
+
+
+def test_what_mechanics_follows_is_told_from_what_nobody_does():
+    """Masses, centres, gains and wrenches are followed by a model with mechanics; forms of bodies are not."""
+    events = _events()
+    assert all(each.is_followed for each in find_randomised_properties(events))
+    events.scale = type(events.com)(
+        func="isaaclab.envs.mdp:randomize_rigid_body_scale", mode="startup", params={"r": (1, 2)}
+    )
+    assert [each.function for each in find_randomised_properties(events) if not each.is_followed] == [
+        "randomize_rigid_body_scale"
+    ]
+
+
+def test_modes_in_which_more_than_states_are_written():
+    """Gains at resets make the engine be asked again; resets of joints and pushes alone do not."""
+    events = _events()
+    assert writes_properties(events, "reset") and not writes_properties(events, "interval")
+    events.gains = events.wrench = None
+    assert not writes_properties(vars(events), "reset") and not writes_properties(None, "reset")
 
 
 def test_held_still_every_robot_has_the_middle():

@@ -94,7 +94,8 @@ def test_motion_in_the_model_is_that_in_the_engine(kind: str, tmp_path: Path):
         mechanics = next(each for each in model.modules() if isinstance(each, Mechanics))
         assert bool(mechanics.actuators.remembering) == (kind in ("Delayed", "MLP", "LSTM"))
         env.use_dynamics(NeuralDynamics(model, COUNT))
-        for mode in ("physx", "physx", "neural"):  # the first episodes of all begin otherwise: nothing was reset before
+        for name in ("physx", "physx", "neural", "physx again"):  # the first of all begins otherwise: nothing was reset
+            mode = name.partition(" ")[0]
             torch.manual_seed(5)  # delays are drawn at resets
             env.set_nerd_mode(mode)
             env.reset(seed=3)
@@ -105,7 +106,8 @@ def test_motion_in_the_model_is_that_in_the_engine(kind: str, tmp_path: Path):
                     env.reset(seed=4, env_ids=torch.tensor([2, 5]))
                 env.step(action)
                 states.append(torch.cat((env.robot.data.joint_pos.torch, env.robot.data.joint_vel.torch), 1).clone())
-            found[mode] = torch.stack(states)
+            found[name] = torch.stack(states)
+        assert torch.equal(found["physx again"], found["physx"]), "the engine gets its commands again"
         moved = (found["physx"][1:] - found["physx"][:-1]).abs().median()
         apart = (found["neural"] - found["physx"]).abs()
         assert float(moved) > 1e-2

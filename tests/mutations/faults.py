@@ -41,6 +41,8 @@ EXCITATION = f"{EXTENSION}/collect/excitation.py"
 AGREEMENT = f"{EXTENSION}/collect/contact_agreement.py"
 STARTS = f"{EXTENSION}/collect/initial_states.py"
 POLICIES = "benchmarks/first_policies.py"
+STEPS = "benchmarks/agreement.py"
+COSTS = "benchmarks/step_cost.py"
 VISITED = f"{EXTENSION}/collect/visited_states.py"
 
 JUDGE_ERRORS = f"{LIBRARY}/judging/errors.py"
@@ -68,6 +70,7 @@ TEST_STEP = "tests/isaaclab/test_neural_physics.py"
 TEST_STATE = "tests/isaaclab/test_robot_state.py"
 TEST_GROUND = "tests/isaaclab/test_ground.py"
 TEST_POLICIES = "tests/repo/test_first_policies.py"
+TEST_STEPS = "tests/repo/test_agreement.py"
 TEST_VISITED = "tests/isaaclab/test_visited_states.py"
 TEST_CHARTS = "tests/isaaclab/test_demo_report.py::test_charts_of_the_page_show_the_results"
 TEST_JSON = "tests/isaaclab/test_demo_report.py::test_numbers_are_strict_json"
@@ -312,6 +315,14 @@ FAULTS = (
     Fault(AGREEMENT, "pairs.gap[row] + radius[slot]", "pairs.gap[row]", TEST_PLACED),
     Fault(VISITED, "torch.where(self._guard(drawn).unsqueeze(-1), drawn, first)", "drawn", TEST_VISITED),
     Fault(VISITED, "path[times, envs]", "path[0 * times, envs]", TEST_VISITED),
+    # agreement with the engine by regime, and what a step costs
+    Fault(STEPS, "(gap < IN_CONTACT).any(-1)", "(gap < IN_CONTACT).all(-1)", TEST_STEPS),
+    Fault(STEPS, "for moment in (state, after):", "for moment in (state,):", TEST_STEPS),
+    Fault(STEPS, "floor = compare(spec, other, truth)", "floor = compare(spec, said, truth)", TEST_STEPS),
+    Fault(STEPS, "torch.tensor([0.5, 0.9])", "torch.tensor([0.5, 0.5])", TEST_STEPS),
+    Fault(STEPS, "codec.encode(state, said) - codec.encode(state, after)", "codec.encode(state, said)", TEST_STEPS),
+    Fault(COSTS, "(median(times), threads)", "(max(times), threads)", TEST_STEPS),
+    Fault(COSTS, "ours / theirs for", "theirs / ours for", TEST_STEPS),
     Fault(POLICIES, 'modes["neural"]["ends"].get(GUARD', 'modes["physx"]["ends"].get(GUARD', TEST_POLICIES),
     Fault(POLICIES, 'for mode in ("physx", "neural"))', 'for mode in ("neural", "physx"))', TEST_POLICIES),
     # what the report shows

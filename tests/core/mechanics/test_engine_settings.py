@@ -37,7 +37,7 @@ def test_substeps_and_shares_are_those_of_the_engine(iterations: int, shares: tu
     are taken back by no more than two over their root.
     """
     spec = _spec(position_iterations=iterations)
-    mechanics = Mechanics(spec, ChangeCodec(spec), MechanicsCfg(hidden=2))
+    mechanics = Mechanics(spec, ChangeCodec(spec), MechanicsCfg(hidden=2, constraint_law="fitted"))
     assert mechanics.solver.substeps == len(mechanics.solver.rules) == iterations
     constants = mechanics.solver.constants.exp().tolist()
     contact, stop, drift = (
@@ -53,7 +53,7 @@ def test_a_setting_wins_and_silence_means_four():
     spec = _spec(position_iterations=8)
     assert Mechanics(spec, ChangeCodec(spec), MechanicsCfg(substeps=3)).solver.substeps == 3
     before = with_inertias(ant())
-    mechanics = Mechanics(before, ChangeCodec(before), MechanicsCfg())
+    mechanics = Mechanics(before, ChangeCodec(before), MechanicsCfg(constraint_law="fitted"))
     assert mechanics.solver.substeps == 4 and mechanics.solver.sliding_share == 1.0
     assert torch.equal(mechanics.solver.constants, torch.tensor([each.initial for each in Constant]).log())
 

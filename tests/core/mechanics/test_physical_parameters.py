@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -122,7 +123,8 @@ def test_gradients_are_those_of_central_differences(name: str):
         parameters = drawn(spec, lead=(16,))
     direction = torch.randn(getattr(parameters, name).shape, generator=torch.Generator().manual_seed(1)).double()
     if name == "inertia":
-        direction = 1e-3 * (direction + direction.transpose(-1, -2))
+        direction = direction + direction.transpose(-1, -2)
+    direction = direction * getattr(parameters, name).abs().mean()  # shorter differences are rounded away
     weights = torch.randn(16, mechanics.codec.dim, generator=torch.Generator().manual_seed(2)).double()
     value = getattr(parameters, name).requires_grad_()
 
@@ -130,7 +132,7 @@ def test_gradients_are_those_of_central_differences(name: str):
         return (mechanics(*situated, replace(parameters, **{name: value + shift * direction})) * weights).sum(-1)
 
     (gradient,) = torch.autograd.grad(total(0.0).sum(), value)
-    step = 1e-6
+    step = 1e-5
     with torch.no_grad():
         expected = (total(step) - total(-step)) / (2.0 * step)
     got = (gradient * direction).flatten(1).sum(1) if value.dim() > 1 else gradient * direction
@@ -163,6 +165,8 @@ def test_a_force_on_the_centre_of_mass_is_gravity(spec: RobotSpec):
 def test_a_wrench_changes_the_momenta_of_a_robot_in_the_air():
     """A force and a torque on one body give a flying robot their impulses, about its centre of mass, too."""
     spec = replace(with_inertias(ant()), gravity=(0.0, 0.0, 0.0), physics_dt=1e-4)
+    # A stop that takes a joint back within such a step would move the robot by more than all else does.
+    spec = replace(spec, joints=tuple(replace(joint, lower=-math.inf, upper=math.inf) for joint in spec.joints))
     mechanics = Mechanics(spec, ChangeCodec(spec), CFG, has_contacts=False).double()
     state = random_state(spec, 4, 1).double()
     control = torch.zeros(4, spec.control_dim).double()
@@ -181,7 +185,7 @@ def test_a_wrench_changes_the_momenta_of_a_robot_in_the_air():
     frames = multibody.frames(state[:, at.joint_pos])
     place = quat_rotate(state[:, at.root_quat], frames.centres_of_mass[3].t()) + state[:, at.root_pos]
     expected = dt * (torque.sum(1) + torch.linalg.cross(place, force[:, 3]))
-    assert torch.allclose(turned, expected, rtol=2e-2, atol=2e-6)
+    assert torch.allclose(turned, expected, rtol=1e-3, atol=1e-7)
 
 
 def _momenta(mechanics: Mechanics, state, control, parameters) -> tuple[torch.Tensor, torch.Tensor]:

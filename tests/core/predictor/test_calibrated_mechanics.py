@@ -70,12 +70,26 @@ def test_a_checkpoint_keeps_the_calibration(tmp_path: Path):
     state = batch.state[:, :-1]
     model.update_statistics(state, batch.control, batch.state[:, 1:], model.contacts(state, LEVEL))
     model.finalise_statistics()
+    set_constants(model, gravity_z=0.2)
     checkpoint.save(tmp_path / "cube", model)
     again = checkpoint.load(tmp_path / "cube")
     assert prior_of(again).calibration() == prior_of(model).calibration()
     assert prior_of(again).calibration()["gravity_z"] == pytest.approx(0.2)
     state = first_states(4, seed=5)
     assert torch.equal(after(again, state), after(model, state))
+
+
+def test_flights_show_gravity_and_lag():
+    """Before any training, gravity and the lag of velocities are those of the flights in the data."""
+    data, model = tossed(cube_model(gravity_z=0.4, gravity_x=0.2, velocity_lag=0.4), 64, 30, seed=0), cube_model()
+    which = np.arange(len(data))
+    batch = data.gather(which, 0 * which, 30)
+    state = batch.state[:, :-1]
+    model.update_statistics(state, batch.control, batch.state[:, 1:], model.contacts(state, LEVEL))
+    model.finalise_statistics()
+    found = prior_of(model).calibration()
+    assert found["gravity_z"] == pytest.approx(0.4, abs=0.05) and found["gravity_x"] == pytest.approx(0.2, abs=0.05)
+    assert found["velocity_lag"] == pytest.approx(0.4, abs=0.05)
 
 
 def test_known_numbers_are_found_again():

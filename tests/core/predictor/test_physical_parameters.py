@@ -60,15 +60,15 @@ def test_a_roll_out_follows_the_parameters_of_each_environment():
 
 def test_the_stepper_and_whole_sequences_take_them_too():
     """One step of the stepper, and a sequence predicted at once, follow the parameters of each environment."""
-    spec, ground = with_inertias(ant()), PlaneGround.flat()
-    state, controls = situation(spec)
-    parameters, predictor = PhysicalParameters(mass=masses(spec)), predictor_of(spec)
+    spec, ground = with_inertias(ant()), PlaneGround.flat().double()
+    state, controls = (each.double() for each in situation(spec))
+    parameters, predictor = PhysicalParameters(mass=masses(spec).double()), predictor_of(spec).double()
     motion = rollout(predictor, state, controls, ground, parameters=parameters).detach()
     stepper = NeuralDynamics(predictor, ENVS, ground=ground)
-    assert torch.allclose(stepper.step(state, controls[:, 0], parameters=parameters), motion[:, 1], atol=1e-4)
+    assert torch.allclose(stepper.step(state, controls[:, 0], parameters=parameters), motion[:, 1], atol=1e-6)
     before = motion[:, :-1]
     said = predictor(before, controls, predictor.contacts(before, ground), parameters)
-    assert torch.allclose(predictor.next_state(before, said), motion[:, 1:], atol=1e-4)
+    assert torch.allclose(predictor.next_state(before, said), motion[:, 1:], atol=1e-6)
 
 
 @pytest.mark.parametrize("prior", [None, "free_fall"])

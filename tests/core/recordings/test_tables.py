@@ -211,6 +211,7 @@ def test_gaps_and_order_can_be_mended(tmp_path: Path):
         ({"joint_pos": ["q1", "q2"], "controls": {"u": ["u1", "u2"]}}, "neither 'time' nor 'rate'"),
         ({"joint_pos": ["q1", "q2"], "root_pos": ["x", "y", "z"], "root_quat": ["a", "b", "c", "d"]}, "a fixed base"),
         ({"root_pos": ["x", "y", "z"]}, "expected both or none"),
+        ({"joint_pos": ["q1", "q2"], "time": "x", "controls": {"u": ["u1", "u2"]}}, "there is no column 'x'"),
         ({"time": "t"}, "neither 'joint_pos' nor 'root_pos'"),
     ],
 )

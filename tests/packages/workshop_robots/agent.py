@@ -11,6 +11,7 @@ from isaaclab_rl.rsl_rl import RslRlMLPModelCfg, RslRlOnPolicyRunnerCfg, RslRlPp
 class AgentCfg(RslRlOnPolicyRunnerCfg):
     """A small agent."""
 
+    experiment_name = "workshop"
     num_steps_per_env = 24
     max_iterations = 200
     save_interval = 50

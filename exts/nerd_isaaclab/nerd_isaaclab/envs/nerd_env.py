@@ -20,12 +20,15 @@ from isaaclab.utils.string import ResolvableString
 from nerd_core import checkpoint
 from nerd_core.dynamics import NeuralDynamics
 from nerd_core.files.bounds import check_bounds
+from nerd_core.predictor.predictor import Predictor
 from nerd_core.robot.spec import RobotSpec
 
 from ..checkpoints.shipped import find_checkpoint
 from ..compat.refusals import plain_refusals
 from ..mdp.terminations import refused_by_guard
 from ..physics.contact_forces import feed_contact_sensors, fill_history, release_contact_sensors
+from ..physics.engine_commands import hold_commands, send_commands
+from ..physics.engine_parameters import EngineParameters
 from ..physics.ground import find_ground
 from ..physics.guard_recorder import GuardRecorder
 from ..physics.inertial_sensors import feed_inertial_sensors, release_inertial_sensors
@@ -37,7 +40,7 @@ from ..physics.task_actuators import feed_actuators
 from ..ui.panel import NerdPanel
 from ..ui.viser_page import add_viser_pages
 from .nerd_env_cfg import WINDOW_CLASS, NerdCfg
-from .randomised_properties import find_randomised_properties
+from .randomised_properties import find_randomised_properties, writes_properties
 from .unsupported_terms import find_unsupported_terms
 
 logger = logging.getLogger(__name__)
@@ -139,11 +142,7 @@ class NerdDynamics(ManagerBasedRLEnv):
         """
         predictor = checkpoint.load(find_checkpoint(path), expected_spec=self.robot_spec, device=self.device).eval()
         self._refuse_unsupported_terms(predictor.cfg.force_head)
-        if randomised := find_randomised_properties(self.cfg.events):
-            logger.warning(
-                "the model knows one robot, these events make robots differ, and it does not follow them: %s",
-                ", ".join(map(str, randomised)),
-            )
+        self._say_what_is_not_followed(predictor)
         ground = find_ground(self) if predictor.needs_contacts else None
         cfg = self.nerd_cfg
         dynamics = NeuralDynamics(
@@ -166,10 +165,21 @@ class NerdDynamics(ManagerBasedRLEnv):
         mode, stock = self._mode, self.sim.physics_manager if self._neural is None else self._neural.stock
         self._apply_mode("physx", None)
         robot = RobotState(self.robot, self.robot_spec, self.scene.env_origins)
-        self._neural = NeuralPhysics(stock, robot, dynamics, self.physics_dt, self.cfg.decimation)
+        predictor = getattr(dynamics, "predictor", None)
+        parameters = None
+        if isinstance(predictor, Predictor) and predictor.takes_parameters:
+            parameters = EngineParameters(self, self.robot, predictor)
+        self._neural = NeuralPhysics(stock, robot, dynamics, self.physics_dt, self.cfg.decimation, parameters)
         self._neural.on_contact_forces = partial(fill_history, self.scene, self.cfg.decimation - 1)
         if mode != "physx":
             self._requested = (mode, None)
+
+    def forget_parameters(self) -> None:
+        """Lets the next neural step ask the engine again for masses, friction, gains and the like. To be called after
+        your own code, which is no event of the task, has written such properties.
+        """
+        if self._neural is not None and self._neural.parameters is not None:
+            self._neural.parameters.forget()
 
     # -- what Isaac Lab calls --------------------------------------------------------------------------------------
 
@@ -189,6 +199,8 @@ class NerdDynamics(ManagerBasedRLEnv):
         if self._mode == "physx":
             return super().step(action)
         result = super().step(action)
+        if writes_properties(self.cfg.events, "interval"):
+            self.forget_parameters()
         self._log()
         return result
 
@@ -197,6 +209,8 @@ class NerdDynamics(ManagerBasedRLEnv):
         super()._reset_idx(env_ids)
         if self._neural is not None:
             self._neural.forget(env_ids)
+            if writes_properties(self.cfg.events, "reset"):
+                self.forget_parameters()
 
     @override
     def close(self) -> None:
@@ -209,6 +223,7 @@ class NerdDynamics(ManagerBasedRLEnv):
     def _apply_mode(self, mode: str, neural: torch.Tensor | None) -> None:
         """Lets the stock manager or the neural one step. Call only between two steps."""
         self._requested = None
+        (hold_commands if mode == "neural" and self._neural is not None else send_commands)(self.robot)
         if mode == "physx" or self._neural is None:
             if self._neural is not None:
                 self.sim.physics_manager = self._neural.stock
@@ -221,6 +236,7 @@ class NerdDynamics(ManagerBasedRLEnv):
             if self._mode == "physx":
                 self._neural.forget(slice(None))
             self._neural.use(neural if mode == "mixed" else None)
+            self.forget_parameters()
             self.sim.physics_manager = self._neural
             feed_inertial_sensors(self.scene, self.robot)
             if self._neural.has_contact_forces:
@@ -238,6 +254,29 @@ class NerdDynamics(ManagerBasedRLEnv):
                 "made by 'nerd train', or use env.nerd.mode=physx"
             )
         self.load_nerd_checkpoint(path)
+
+    def _say_what_is_not_followed(self, predictor: Predictor) -> None:
+        """Warns of events that make robots differ in what the model has not learned and cannot compute."""
+        randomised = find_randomised_properties(self.cfg.events)
+        if predictor.takes_parameters:
+            actuators: list[Any] = list(self.robot.actuators.values())
+            has_laws = any(not each.is_implicit_model for each in actuators)
+            followed = [
+                each
+                for each in randomised
+                if each.is_followed and not (has_laws and each.function == "randomize_actuator_gains")
+            ]
+            if followed and predictor.network is not None:
+                logger.warning(
+                    "mechanics follows these events, and the network behind it has learned from one robot alone: %s",
+                    ", ".join(map(str, followed)),
+                )
+            randomised = [each for each in randomised if each not in followed]
+        if randomised:
+            logger.warning(
+                "the model knows one robot, these events make robots differ, and it does not follow them: %s",
+                ", ".join(map(str, randomised)),
+            )
 
     def _refuse_unsupported_terms(self, has_contact_forces: bool) -> None:
         terms = find_unsupported_terms(self, self.robot, has_contact_forces)

@@ -23,6 +23,22 @@ HARMLESS = ("randomize_visual",)
 """... and of those among them that change no motion."""
 
 
+FOLLOWED = (
+    "randomize_rigid_body_material",
+    "randomize_rigid_body_mass",
+    "randomize_rigid_body_inertia",
+    "randomize_rigid_body_com",
+    "randomize_physics_scene_gravity",
+    "randomize_actuator_gains",
+    "randomize_joint_parameters",
+    "apply_external_force_torque",
+)
+"""Functions of events whose properties a model with mechanics follows, environment by environment."""
+
+OF_THE_STATE = ("reset_", "push_by_setting_velocity")
+"""Beginnings of the names of events that write states alone."""
+
+
 @dataclass(frozen=True)
 class RandomisedProperty:
     """An event that gives robots different properties."""
@@ -33,6 +49,11 @@ class RandomisedProperty:
     """Name of its function."""
     mode: str
     """When it acts: ``startup``, ``reset``, ``interval``."""
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether a model with mechanics follows it, for drives of the engine itself."""
+        return self.function in FOLLOWED
 
     def __str__(self) -> str:
         return f"{self.path} ({self.function}, at {self.mode})"
@@ -49,6 +70,19 @@ def find_randomised_properties(events: Any) -> list[RandomisedProperty]:
         for name, term in _terms(events)
         if _held(term.params, term) != term.params
     ]
+
+
+def writes_properties(events: Any, mode: str) -> bool:
+    """Whether any event of a mode may write more than states.
+
+    Args:
+        events: The part ``events`` of a task's configuration, a configclass or a dictionary.
+        mode: When events act: ``reset``, ``interval``.
+    """
+    terms = events if isinstance(events, dict) else vars(events or object)
+    return any(
+        getattr(term, "mode", None) == mode and not _function(term).startswith(OF_THE_STATE) for term in terms.values()
+    )
 
 
 def hold_still(events: Any) -> list[RandomisedProperty]:

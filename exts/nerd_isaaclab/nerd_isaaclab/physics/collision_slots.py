@@ -43,6 +43,14 @@ def slots_of_body(
     return slots
 
 
+def slots_by_shape(prim: Usd.Prim, others: list[Usd.Prim]) -> list[int]:
+    """Number of slots of each collision shape of a body, in the order of the engine; arguments as of
+    :func:`slots_of_body`.
+    """
+    shapes = _collision_shapes(prim, {other.GetPath() for other in others})
+    return [len(_slots_of_shape("", shape, matrix)) for shape, matrix in shapes]
+
+
 def shapes_of_body(prim: Usd.Prim, others: list[Usd.Prim]) -> list[Usd.Prim]:
     """Enabled collision shapes of a body, in the order of the engine; arguments as of :func:`slots_of_body`."""
     return [shape for shape, _ in _collision_shapes(prim, {other.GetPath() for other in others})]

@@ -21,6 +21,7 @@ from nerd_core.contact.contacts import Contacts
 from nerd_core.contact.grounds import PlaneGround
 from nerd_core.dynamics import NeuralDynamics
 from nerd_core.predictor.prediction import Prediction
+from nerd_core.robot.physical_parameters import PhysicalParameters
 
 from .guard_dump import GuardDump, save
 
@@ -72,13 +73,19 @@ class GuardRecorder:
         else:
             self._length[env_ids] = 0
 
-    def step(self, state: torch.Tensor, control: torch.Tensor, contacts: Contacts | None = None) -> torch.Tensor:
+    def step(
+        self,
+        state: torch.Tensor,
+        control: torch.Tensor,
+        contacts: Contacts | None = None,
+        parameters: PhysicalParameters | None = None,
+    ) -> torch.Tensor:
         """Advances every environment by one control step; see :meth:`NeuralDynamics.step`."""
         row = self._steps % len(self._state)
         self._state[row], self._control[row] = state, control
         self._steps += 1
         self._length.add_(1).clamp_(max=len(self._state))
-        next_state = self.dynamics.step(state, control, contacts)
+        next_state = self.dynamics.step(state, control, contacts, parameters)
         held, watched = self.dynamics.held, self._watched()
         wanted = held if watched is None else held & watched
         if self._left > 0 and bool(wanted.any()):

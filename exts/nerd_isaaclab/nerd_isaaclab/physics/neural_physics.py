@@ -16,7 +16,9 @@ from typing import Any
 import torch
 
 from nerd_core.dynamics import NeuralDynamics
+from nerd_core.threads import small_operations
 
+from .engine_parameters import EngineParameters
 from .robot_state import RobotState
 
 
@@ -29,7 +31,15 @@ class NeuralPhysics:
     with it in :attr:`one_step_error`.
     """
 
-    def __init__(self, stock: Any, robot: RobotState, dynamics: NeuralDynamics, physics_dt: float, decimation: int):
+    def __init__(
+        self,
+        stock: Any,
+        robot: RobotState,
+        dynamics: NeuralDynamics,
+        physics_dt: float,
+        decimation: int,
+        parameters: EngineParameters | None = None,
+    ):
         """Wraps a physics manager.
 
         Args:
@@ -38,7 +48,11 @@ class NeuralPhysics:
             dynamics: The stateful model, one history an environment.
             physics_dt: Length of a physics step [s].
             decimation: Physics steps in one control step.
+            parameters: Masses, friction, gains and the like that differ from the specification, for a model that
+                follows them.
         """
+        self.parameters = parameters
+        """Physical parameters of the running simulation; None for a model that does not follow them."""
         self.stock = stock
         self._robot = robot
         self._dynamics = dynamics
@@ -136,13 +150,15 @@ class NeuralPhysics:
     def step(self) -> None:
         """Advances the simulation: a control step if :meth:`handles_decimation`, otherwise a physics step."""
         if self._neural is None:
-            self._step_all()
+            with small_operations(len(self.held) * self._robot.spec.state.dim):
+                self._step_all()
         else:
             self._step_some(self._neural)
 
     def _step_all(self) -> None:
         joints, bodies = self._robot.velocities()
         state = self._predict()
+        self._robot.take_back_wrench()
         with self._robot.at_coming_update(self._control_dt):
             self._robot.write(state)
             self.stock.forward()  # forward kinematics, published to renderers; no dynamics
@@ -189,7 +205,12 @@ class NeuralPhysics:
             kept = (self._robot.read_engine() == self._left).all(dim=-1)
             self._dynamics.reset(~kept)
             state = torch.where(kept[:, None], self._state, state)
-        prediction = self._dynamics.step(state, self._robot.read_control())
+        control = self._robot.read_control()
+        parameters = None if self.parameters is None else self.parameters.current()
+        if parameters is None:
+            prediction = self._dynamics.step(state, control)
+        else:
+            prediction = self._dynamics.step(state, control, parameters=parameters)
         self.held = self._dynamics.held.clone() if self._neural is None else self._dynamics.held & self._neural
         self.held_count += self.held
         self._keep_contact_forces()

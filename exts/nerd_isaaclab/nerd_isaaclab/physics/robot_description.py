@@ -24,7 +24,7 @@ from nerd_core.robot.spec import Body, ContactSlot, Control, ControlKind, Inerti
 
 from .actuators import nominal_values, read_actuators
 from .authored_properties import body_damping, drive_kind, mimic_of, other_forces, solver_iterations
-from .collision_slots import shapes_of_body, slots_of_body
+from .collision_slots import shapes_of_body, slots_by_shape, slots_of_body
 from .surface_materials import ground_material, shape_materials
 
 if TYPE_CHECKING:
@@ -134,6 +134,20 @@ def describe_robot(env: ManagerBasedEnv, robot: Articulation, name: str, control
     )
     _check_kinematics(env, robot, spec)
     return spec
+
+
+def shape_of_slots(env: ManagerBasedEnv, robot: Articulation) -> list[int]:
+    """Number of the collision shape, in the order of the engine, to which each slot of a specification belongs.
+
+    Args:
+        env: Environment whose simulation is playing.
+        robot: Articulation in its scene.
+    """
+    prims = _bodies_by_name(env.sim.stage, _first_prim_path(robot), robot.body_names)
+    counts: list[int] = []
+    for body, prim in prims.items():
+        counts += slots_by_shape(prim, [each for other, each in prims.items() if other != body])
+    return [shape for shape, count in enumerate(counts) for _ in range(count)]
 
 
 def find_controls(env: ManagerBasedEnv, robot: Articulation) -> tuple[Control, ...]:

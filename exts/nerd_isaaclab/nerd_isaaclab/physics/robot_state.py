@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 import warp as wp
@@ -173,6 +173,21 @@ class RobotState:
         for buffer, values in ((data._joint_acc, joints), (data._body_com_acc_w, bodies)):
             wp.to_torch(buffer.data).view_as(values).copy_(values)
             buffer.timestamp = data._sim_timestamp
+
+    def take_back_wrench(self) -> None:
+        """Takes back the external wrenches that Isaac Lab has handed to the engine for the coming physics step. The
+        engine adds up what it is handed until it steps: while a model steps instead, it would keep all of it for its
+        own next step. To be called before bodies are moved. Only for the ovphysx backend.
+        """
+        robot: Any = self._robot
+        given: Any = getattr(robot, "_wrench_buf", None)
+        if given is None or not robot.permanent_wrench_composer.active or "ovphysx" not in robot.__backend_name__:
+            return
+        from isaaclab_ov import tensor_types
+
+        back = wp.clone(given)
+        wp.to_torch(back)[..., :6].neg_()  # forces and torques; the last three numbers are where they act
+        robot.root_view.set_attribute(tensor_types.LINK_WRENCH, back)
 
     def advance_clock(self, dt: float) -> None:
         """Tells the articulation that the engine has moved on, without computing what ``update(dt)`` would."""

@@ -42,7 +42,7 @@ def shape_materials(robot: Articulation, shapes: Sequence[Usd.Prim]) -> list[Mat
         robot: The articulation.
         shapes: Its collision shapes in the order of the engine: body by body.
     """
-    authored, held = [material_of(shape) for shape in shapes], _held_by_engine(robot)
+    authored, held = [material_of(shape) for shape in shapes], held_by_engine(robot)
     if held is None or held.shape[1:] != (len(shapes), 3):
         return authored
     # in the middle of the environments, where an event has made them differ
@@ -91,7 +91,7 @@ def material_of(shape: Usd.Prim) -> Material:
     return Material(**values)
 
 
-def _held_by_engine(robot: Articulation) -> torch.Tensor | None:
+def held_by_engine(robot: Articulation) -> torch.Tensor | None:
     """Static and dynamic friction and restitution of all shapes, shape (N, shapes, 3); None where an engine does not
     tell.
     """
@@ -115,4 +115,4 @@ def _short(value: float) -> float:
     return float(f"{float(value):.6g}") + 0.0
 
 
-__all__ = ["ground_material", "material_of", "shape_materials"]
+__all__ = ["ground_material", "held_by_engine", "material_of", "shape_materials"]

@@ -162,6 +162,11 @@ class ConstraintSolver(nn.Module):
         return altered(self, tables, modules, **attributes)
 
     @property
+    def friction(self) -> Tensor:
+        """The learned coefficient of friction of contacts at rest, shape ()."""
+        return self.constants[Constant.FRICTION_COEFFICIENT].exp()
+
+    @property
     def needs_responses(self) -> bool:
         """Whether the solver asks how much bodies give way."""
         return self.drives.needs_responses or bool(self.law.body_compliance and self._unilateral)

@@ -58,6 +58,13 @@ class Calibration(IntEnum):
     VELOCITY_LAG = 0.3, "control steps", "how long before its state a velocity was"
 
 
+FLIGHT = 3.0
+"""How far the acceleration of a step may be from gravity for a body that flies [m/s^2]."""
+
+LEAST_FLIGHTS = 30
+"""Steps of flight from which gravity is taken; with fewer it begins as the specification says."""
+
+
 @dataclass(frozen=True)
 class CalibratedMechanicsCfg(CompliantCfg, PriorCfg):
     """Settings of mechanics that are calibrated on measurements. Contacts give way."""
@@ -96,6 +103,8 @@ class CalibratedMechanics(MechanicsPrior):
         """
         super().__init__(mechanics)
         self._dt, self._at = spec.control_dt, spec.state
+        self._flights: list[Tensor] = []
+        """Of steps of flight: acceleration [m/s^2], and what a step goes beyond its velocity, over time [m/s]."""
         self.learned = nn.Parameter(torch.zeros(len(Calibration)))
         """By :class:`Calibration`, in units of :attr:`Calibration.size`."""
         self.register_buffer("sizes", torch.tensor([each.size for each in Calibration]), persistent=False)
@@ -106,6 +115,34 @@ class CalibratedMechanics(MechanicsPrior):
         """What was learned, in the units of :class:`Calibration`, by name."""
         values = (self.learned * self.sizes).tolist()
         return {each.name.lower(): values[each] for each in Calibration}
+
+    @override
+    def update_statistics(self, state: Tensor, change: Tensor) -> None:
+        """Looks for steps of flight: those whose acceleration is near gravity. See :meth:`finalise_statistics`."""
+        then, speed, place = self.mechanics.codec.apply(state, change), self._at.root_lin_vel, self._at.root_pos
+        acceleration = (then[..., speed] - state[..., speed]) / self._dt
+        beyond = (then[..., place] - state[..., place]) / self._dt - state[..., speed]
+        flies = (acceleration - self._gravity).norm(dim=-1) < FLIGHT
+        self._flights.append(torch.cat((acceleration, beyond), dim=-1)[flies])
+
+    @override
+    @torch.no_grad()
+    def finalise_statistics(self) -> None:
+        """Begins with the gravity and the lag that flights show.
+
+        In flight a step of ``dt`` goes by ``dt v + (lag + r) g dt^2``, with ``r`` the mean share of a step in which
+        gravity has acted: long roll-outs tell ``g`` and ``lag`` apart only slowly, flights do at once.
+        """
+        flights = torch.cat(self._flights) if self._flights else torch.zeros(0, 6)
+        self._flights = []
+        if len(flights) < LEAST_FLIGHTS:
+            return
+        gravity, beyond = flights.mean(0).split(3)
+        steps = self.mechanics.solver.substeps * self.mechanics.spec.decimation
+        lag = float(beyond @ gravity / (self._dt * gravity @ gravity)) - 0.5 * (1.0 + 1.0 / steps)
+        first = slice(Calibration.GRAVITY_X, Calibration.GRAVITY_Z + 1)
+        self.learned[first] = (gravity - self._gravity) / self.sizes[first]
+        self.learned[Calibration.VELOCITY_LAG] = lag / self.sizes[Calibration.VELOCITY_LAG]
 
     @override
     def forward(

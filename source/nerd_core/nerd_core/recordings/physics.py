@@ -54,8 +54,9 @@ CARRIERS = 3
 REST_FRAMES, REST_SPEED, REST_RATE = 5, 0.03, 0.3
 """Frames at the end of a run, and the speeds below which it ends at rest [m/s] and [rad/s]."""
 
-FIT_SECONDS, FIT_DEGREE = 0.04, 4
-"""Length of the polynomials from which accelerations of a pendulum are taken [s], and their degree."""
+FIT_SECONDS, SHORT_FIT_SECONDS, FIT_DEGREE = 0.04, 0.026, 4
+"""Lengths of the polynomials from which accelerations of a pendulum are taken [s], and their degree. Short ones follow
+fast motion, long ones average noise: where they disagree neither is right."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,7 +270,9 @@ def is_double_pendulum(spec: RobotSpec) -> bool:
     return lower.parent == upper.name and spec.joints[0].axis == spec.joints[1].axis
 
 
-def pendulum_gravity(states: States, spec: RobotSpec, effort: np.ndarray | None = None) -> PendulumGravity | None:
+def pendulum_gravity(
+    states: States, spec: RobotSpec, effort: np.ndarray | None = None, seconds: float = FIT_SECONDS
+) -> PendulumGravity | None:
     """Gravity from the equation of motion of the lower link of a double pendulum. With absolute angles ``a``, ``b``
     of the links, the hinge's distance ``l``, friction and the elbow's effort ``u``::
 
@@ -279,8 +282,9 @@ def pendulum_gravity(states: States, spec: RobotSpec, effort: np.ndarray | None 
         states: The run.
         spec: Its robot, see :func:`is_double_pendulum`.
         effort: Effort on the elbow at each frame [N m], shape (T,); None where nothing drives it.
+        seconds: Length of the polynomials [s].
     """
-    frames = max(9, 2 * round(0.5 * FIT_SECONDS / states.dt) + 1)
+    frames = max(9, 2 * round(0.5 * seconds / states.dt) + 1)
     angle = np.cumsum(states.recording.joint_pos, axis=1)
     if len(angle) < 10 * frames:
         return None
@@ -315,6 +319,7 @@ def _mean_of(values: np.ndarray, frames: int) -> np.ndarray:
 
 
 __all__ = [
+    "SHORT_FIT_SECONDS",
     "Agreement",
     "PendulumGravity",
     "States",

@@ -27,6 +27,7 @@ from ..data.dataset import TrajectoryDataset
 from .conversion import resampled
 from .delays import effort_delays
 from .physics import (
+    SHORT_FIT_SECONDS,
     Agreement,
     States,
     agreement,
@@ -62,7 +63,7 @@ STILL_LINEAR, STILL_ANGULAR = 0.02, 0.1
 FITS = 0.35
 """Typical difference of velocities and motion, beside the motion, up to which they belong to each other."""
 
-EXPLAINED = 0.95
+EXPLAINED = 0.98
 """Share of the motion of a pendulum that its equation has to explain before it tells anything of the clock."""
 
 PENDULUM_TILT = math.radians(2.0)
@@ -342,16 +343,20 @@ def _pendulum(states: list[States], recordings: RecordingSet) -> tuple[list[Meas
     spec = recordings.spec
     if not is_double_pendulum(spec):
         return [], []
-    found = []
+    found, otherwise = [], []
     for each in states:
-        effort = each.recording.efforts.get(recordings.effort)
-        result = pendulum_gravity(each, spec, None if effort is None else effort[:, 1])
+        signal = each.recording.efforts.get(recordings.effort)
+        effort = None if signal is None else signal[:, 1]
+        result = pendulum_gravity(each, spec, effort)
         if result is not None and result.explained > EXPLAINED:
             found.append((result.gravity, result.tilt))
+            short = pendulum_gravity(each, spec, effort, SHORT_FIT_SECONDS)
+            otherwise.append((result.gravity - short.gravity, result.tilt - short.tilt) if short else (np.inf, np.inf))
     if len(found) < FEWEST:
         return [], []
     size = float(np.linalg.norm(spec.gravity))
-    (gravity, tilt), (error, tilt_error) = _middle(found)
+    (gravity, tilt), spread = _middle(found)
+    error, tilt_error = np.hypot(spread, np.median(np.abs(otherwise), axis=0))
     pace = math.sqrt(size / float(gravity))
     rate = 1.0 / float(np.median([each.dt for each in states]))
     clock = Measurement(

@@ -263,7 +263,7 @@ def _table_with(tables: list[Table], column: str) -> Table:
 def _stamps(base: Table, columns: ColumnMap) -> np.ndarray:
     """Times of the rows [s]."""
     if columns.time:
-        return SECONDS[columns.time_unit] * numbers(base, columns.time)
+        return SECONDS[columns.time_unit] * numbers(_table_with([base], columns.time), columns.time)
     if base.time is not None:
         return base.time
     if columns.rate is None:

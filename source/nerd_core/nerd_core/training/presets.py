@@ -83,7 +83,7 @@ RULES = TrainCfg(
 MEASURED = TrainCfg(
     minutes=DEFAULT_MINUTES,
     batch_size=256,
-    optimiser=OptimiserCfg(kind="adamw", lr=6.0e-2, final_lr=0.02, betas=(0.9, 0.98), eps=1.0e-8),
+    optimiser=OptimiserCfg(kind="adamw", lr=4.0e-2, final_lr=0.02, betas=(0.9, 0.98), eps=1.0e-8),
     rollout=RolloutCfg(weight=1.0, start=0.0, ramp=0.6, first_steps=15, steps=50, batch_size=192, errors="pose"),
     max_grad_norm=1.0,
     normaliser_transitions=100_000,

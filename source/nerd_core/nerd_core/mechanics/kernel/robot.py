@@ -20,6 +20,7 @@ from ...robot.frames import rotation_matrix
 from ...robot.kinematics import local_transforms
 from ...robot.physical_parameters import PhysicalParameters
 from ...robot.spec import IDENTITY_QUAT, RobotSpec
+from ...threads import kernel_threads
 from ..actuators import Actuators
 from ..body_damping import BodyDamping, is_special
 from ..constants import LEARNED, UNLIMITED, VERY_FAR
@@ -198,7 +199,7 @@ class RobotKernel:
                 envs = min(ENVS_A_LAUNCH, count - first)
                 wp.launch(kernel, envs, [first, *arguments], device=self.device)
 
-        helpers = min(torch.get_num_threads(), -(-count // ENVS_A_LAUNCH)) - 1
+        helpers = min(kernel_threads(), -(-count // ENVS_A_LAUNCH)) - 1
         if helpers > 0 and self._pool_of != os.getpid():  # a process that was forked has no threads of its parent
             self._pool, self._pool_of = ThreadPoolExecutor(thread_name_prefix="mechanics"), os.getpid()
         others = []
@@ -208,7 +209,8 @@ class RobotKernel:
                 others.append(self._pool.submit(work))
         work()
         for other in others:
-            other.result()
+            if not other.cancel():  # one that has not begun is not waited for: there is nothing left to do
+                other.result()
 
     def rules(self) -> tuple[Tensor, Tensor]:
         """Weights of the rules of all substeps with their biases behind them, as the kernel reads them."""
