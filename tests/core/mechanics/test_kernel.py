@@ -100,6 +100,13 @@ def kernel_alone(mechanics: Mechanics, *args: torch.Tensor | Contacts | None) ->
     return said
 
 
+def pytorch_alone(mechanics: Mechanics, *args: torch.Tensor | Contacts | None) -> torch.Tensor:
+    """What PyTorch says."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(verification.SWITCH, "0")
+        return copy.deepcopy(mechanics)(*args).detach()
+
+
 @pytest.mark.parametrize("law", ["engine", "fitted"])
 @pytest.mark.parametrize("spec", ROBOTS)
 def test_the_kernel_is_as_near_to_double_precision_as_pytorch(spec: RobotSpec, law: ConstraintLawName):
@@ -107,7 +114,7 @@ def test_the_kernel_is_as_near_to_double_precision_as_pytorch(spec: RobotSpec, l
     by about as much as the other, in the middle of all environments and in nine of ten.
     """
     mechanics, situated = mechanics_of(spec, replace(RULES, constraint_law=law)), situation(spec)
-    said, by_pytorch = kernel_alone(mechanics, *situated), mechanics(*situated).detach()
+    said, by_pytorch = kernel_alone(mechanics, *situated), pytorch_alone(mechanics, *situated)
     state, control, contacts = situated
     exact = contacts if contacts is None else contacts.map(lambda x: x if x.dtype == torch.bool else x.double())
     truth = copy.deepcopy(mechanics).double()(state.double(), control.double(), exact).detach()
@@ -121,7 +128,7 @@ def test_the_kernel_is_as_near_to_double_precision_as_pytorch(spec: RobotSpec, l
 def test_the_kernel_knows_all_settings_of_the_solver(cfg: MechanicsCfg):
     """Without rules, with one substep, with stiff constraints it says what PyTorch says."""
     mechanics, situated = mechanics_of(with_inertias(ant()), cfg), situation(with_inertias(ant()))
-    expected = mechanics(*situated).detach()
+    expected = pytorch_alone(mechanics, *situated)
     apart = (kernel_alone(mechanics, *situated) - expected).abs().amax(-1) / (1.0 + expected.abs().amax(-1))
     assert apart.quantile(0.9) < 1.0e-3
 
@@ -133,7 +140,11 @@ def test_the_nearest_slots_are_chosen_as_pytorch_does():
     state[:, 2] = 0.4
     contacts = ContactModel(spec)(state, PlaneGround.flat())
     mechanics = mechanics_of(spec, cfg)
-    apart = (kernel_alone(mechanics, state, control, contacts) - mechanics(state, control, contacts)).abs().amax(-1)
+    apart = (
+        (kernel_alone(mechanics, state, control, contacts) - pytorch_alone(mechanics, state, control, contacts))
+        .abs()
+        .amax(-1)
+    )
     assert apart.median() < 1.0e-3, "ends of links that meet in one point are equally near: some may differ"
 
 
@@ -170,15 +181,14 @@ def test_new_weights_take_effect_and_copies_are_apart():
     assert torch.equal(kernel_alone(other, *situated), before)
 
 
-def test_gradients_and_double_precision_are_left_to_pytorch():
-    """With gradients asked for, or in double precision, no kernel is made, and gradients flow."""
+def test_double_precision_is_left_to_pytorch():
+    """In double precision no kernel is made, and gradients flow."""
     spec = with_inertias(cartpole())
-    mechanics, (state, control, _) = mechanics_of(spec), situation(spec)
-    mechanics(state.requires_grad_(), control).sum().backward()
-    assert state.grad is not None and not mechanics._kernels
-    with torch.no_grad():
-        double = mechanics.double()(state.double(), control.double())
-    assert double.dtype == torch.float64 and not mechanics._kernels
+    mechanics, (state, control, _) = mechanics_of(spec).double(), situation(spec)
+    state = state.double().requires_grad_()
+    said = mechanics(state, control.double())
+    said.sum().backward()
+    assert said.dtype == torch.float64 and state.grad is not None and not mechanics._kernels
 
 
 def test_what_is_not_finite_stays_where_it_is():
@@ -290,7 +300,7 @@ def test_pytorch_steps_where_the_kernel_cannot(
     """
     spec = with_inertias(cartpole())
     state, control, _ = situation(spec)
-    expected = mechanics_of(spec)(state, control)
+    expected = pytorch_alone(mechanics_of(spec), state, control)
     monkeypatch.setattr(verification, "_warned", set())
     if said is not None and "Warp" in said:
         for name in [name for name in sys.modules if name.startswith("nerd_core.mechanics.kernel.")]:
@@ -363,5 +373,5 @@ def test_on_a_gpu_the_kernel_agrees():
     mechanics, (state, control, contacts) = mechanics_of(spec).cuda(), situation(spec)
     assert contacts is not None
     situated = state.cuda(), control.cuda(), contacts.to("cuda")
-    apart = (kernel_alone(mechanics, *situated) - mechanics(*situated)).abs().amax(-1)
+    apart = (kernel_alone(mechanics, *situated) - pytorch_alone(mechanics, *situated)).abs().amax(-1)
     assert apart.quantile(0.9) < 1.0e-3

@@ -15,7 +15,8 @@ floating robot whose linear and angular velocity are corrected until its momentu
 are kept. What was measured on PhysX stands in ``docs/lab-notebook.md``. Whatever else a simulator knows is left to a
 network.
 
-Where no gradients are asked for, one kernel takes the same step (:mod:`nerd_core.mechanics.kernel`).
+In single precision one kernel takes the same step, and another pulls gradients back through it
+(:mod:`nerd_core.mechanics.kernel`).
 
 Example::
 
@@ -28,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -48,9 +50,11 @@ from .constraint_solver import ConstraintSolver
 from .engine_settings import tell_what_is_left_out
 from .external_wrench import ExternalWrench
 from .joint_drives import has_drive
+from .kernel.adjoint.verification import verified_gradient
 from .kernel.verification import (
     OF_DRIVES,
     TRIAL_STATES,
+    Step,
     differentiated_otherwise,
     trial_parameters,
     verified_kernel,
@@ -59,6 +63,7 @@ from .multibody import BodyFrames, BodyMotion, CentroidalMomentum, Multibody
 from .vectors import cross, length, rotate, rotate_inverse
 
 if TYPE_CHECKING:
+    from .kernel.adjoint.robot import RobotGradient
     from .kernel.robot import RobotKernel
 
 
@@ -115,10 +120,11 @@ class Mechanics(nn.Module):
         self._kernels: dict[tuple[torch.device, bool | None], RobotKernel | None] = {}
         """Kernels by device, and by whether drives are other than the specification's; None for one without parameters
         at all."""
+        self._gradients: dict[torch.device, RobotGradient | None] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies make kernels of their own."""
-        return {**self.__dict__, "_kernels": {}}
+        return {**self.__dict__, "_kernels": {}, "_gradients": {}}
 
     def forward(
         self,
@@ -144,12 +150,7 @@ class Mechanics(nn.Module):
         state = state.reshape(-1, self.spec.state.dim)
         control = control.reshape(len(state), self._effort_matrix.shape[1])
         contacts = self._contacts_of(state, contacts)
-        kernel = self._kernel_for(state, control, contacts, rows)
-        if kernel is not None:
-            next_state = kernel(state, control, contacts, rows)
-        else:
-            mechanics = self if rows is None else self.with_parameters(rows)
-            next_state = mechanics._next_state(state, control, contacts)
+        next_state = self._step_for(state, control, contacts, rows)(state, control, contacts)
         return self._change(state, next_state).reshape(*lead, self.codec.dim)
 
     def with_parameters(self, rows: PhysicalParameters) -> Mechanics:
@@ -182,13 +183,38 @@ class Mechanics(nn.Module):
         contacts = contacts.reshape(-1)
         return contacts.map(lambda each: each.expand(count, *each.shape[1:])) if contacts.lead != (count,) else contacts
 
+    def _step_for(
+        self, state: Tensor, control: Tensor, contacts: Contacts | None, rows: PhysicalParameters | None
+    ) -> Step:
+        """What takes this step: the kernel where it can, with its adjoint where gradients are asked for, else
+        PyTorch. The adjoint knows no physical parameters of environments.
+        """
+        inputs = [state, control, *self.solver.parameters(), *(() if contacts is None else contacts.tensors()[:2])]
+        inputs += [] if rows is None else [getattr(rows, name) for name in rows.given]
+        wants_gradient = torch.is_grad_enabled() and any(each.requires_grad for each in inputs)
+        kernel = None
+        if rows is None or not wants_gradient:
+            kernel = self._kernel_for(state, control, contacts, rows)
+        if kernel is None:
+            return (self if rows is None else self.with_parameters(rows))._next_state
+        if not wants_gradient:
+            return partial(kernel, rows=rows)
+        if state.device not in self._gradients:
+            states, controls = _finite(state, control)
+            if not len(states):
+                return self._next_state  # there will be other states
+            self._gradients[state.device] = verified_gradient(self.spec, kernel, states, controls, self._next_state)
+        return self._gradients[state.device] or self._next_state
+
     def _kernel_for(
         self, state: Tensor, control: Tensor, contacts: Contacts | None, rows: PhysicalParameters | None
     ) -> RobotKernel | None:
-        """The kernel, if there is one and it can take this step: without derivatives, in single precision."""
+        """The kernel, if there is one and it can take this step: in single precision, and differentiated backwards at
+        most.
+        """
         if self.actuators.source is not None or self.actuators.remembering:
             return None
-        if torch.is_grad_enabled() or torch.compiler.is_compiling() or differentiated_otherwise():
+        if torch.compiler.is_compiling() or differentiated_otherwise():
             return None
         if not isinstance(self.solver, ConstraintSolver):
             return None  # contacts that give way are not in the kernel
@@ -198,14 +224,14 @@ class Mechanics(nn.Module):
         drives = None if rows is None else bool(OF_DRIVES & set(rows.given))
         kind = state.device, drives
         if kind not in self._kernels:
-            finite = (state.isfinite().all(-1) & control.isfinite().all(-1)).nonzero().flatten()[:TRIAL_STATES]
-            if not len(finite):
+            states, controls = _finite(state, control)
+            if not len(states):
                 return None  # there will be other states
             reference, parameters = self, None
             if drives is not None:
                 parameters = trial_parameters(self.spec, drives).map(lambda each: each.to(state))
                 reference = self.with_parameters(parameters)
-            args = self.spec, self.solver, self._ramp_mean, state[finite], control[finite]
+            args = self.spec, self.solver, self._ramp_mean, states, controls
             self._kernels[kind] = verified_kernel(*args, reference._next_state, parameters)
         return self._kernels[kind]
 
@@ -348,6 +374,12 @@ class Mechanics(nn.Module):
         target = rotate_inverse(rotation_step, momentum.linear + self.spec.physics_dt * self._gravity_mass * gravity)
         linear = (target - after.linear) / self.mass - cross(angular, after.centre_of_mass)
         return torch.cat((velocity[:3] + linear, velocity[3:6] + angular, velocity[6:]))
+
+
+def _finite(state: Tensor, control: Tensor) -> tuple[Tensor, Tensor]:
+    """The first of the states that are finite with their controls, for a trial."""
+    finite = (state.isfinite().all(-1) & control.isfinite().all(-1)).nonzero().flatten()[:TRIAL_STATES]
+    return state[finite].detach(), control[finite].detach()
 
 
 def require_known_forces(spec: RobotSpec) -> None:

@@ -25,6 +25,7 @@ from .joint_stops import rate_factor, softness, stop_gap, stop_impulse
 from .mimic_joints import solve_mimics
 from .multibody import generalised_force, weighted_sum
 from .rules import Factors, rule_factors
+from .trace import keep_impulses, keep_substep
 
 
 @wp.struct
@@ -345,12 +346,13 @@ def solve_contact(
     return solved
 
 
-def make_solver(is_driven: bool, is_coupled: bool) -> Any:
+def make_solver(is_driven: bool, is_coupled: bool, is_kept: bool = False) -> Any:
     """The solver, compiled without what a robot has not.
 
     Args:
         is_driven: Whether there is more in any joint than a drive that brakes it, and a stop.
         is_coupled: Whether any joint follows another.
+        is_kept: Whether rows and impulses of all substeps are kept for the adjoint.
     """
 
     @wp.func
@@ -381,9 +383,14 @@ def make_solver(is_driven: bool, is_coupled: bool) -> Any:
             for i in range(count + 3 * contacts):
                 rows[i].free_velocity = rows[i].free_velocity + rows[i].gain
                 rows[i].velocity = rows[i].velocity + rows[i].gain
+            if wp.static(is_kept):
+                keep_substep(work, substep, count + 3 * contacts)
+                keep_impulses(work, substep, 0, solved)
             if wp.static(is_coupled):
                 solved = solve_mimics(robot, work, solved)
             for i in range(count):
+                if wp.static(is_kept):
+                    keep_impulses(work, substep, 1 + i, solved)
                 if wp.static(is_driven):
                     change = solve_driven_joint(robot, weights, work, substep, i, solved, zeros)
                 else:
@@ -391,6 +398,8 @@ def make_solver(is_driven: bool, is_coupled: bool) -> Any:
                 if change != 0.0:
                     solved = solved + change * whitened_rows[i]
             for contact in range(contacts):
+                if wp.static(is_kept):
+                    keep_impulses(work, substep, 1 + count + contact, solved)
                 solved = solve_contact(robot, weights, work, substep, contact, near_trait, solved, zeros)
             for i in range(count + 3 * contacts):
                 velocity = rows[i].free_velocity + wp.dot(whitened_rows[i], solved)
@@ -401,6 +410,10 @@ def make_solver(is_driven: bool, is_coupled: bool) -> Any:
                 place = joints[i].place
                 joint_pos[place] = joint_pos[place] + substep_dt * (rows[i].sign * rows[i].velocity)
             moved = moved + solved
+            if wp.static(is_kept):
+                keep_impulses(work, substep, -1, solved)
+        if wp.static(is_kept):
+            keep_substep(work, robot.solver.substeps, count + 3 * contacts)
         return solved, substep_dt * moved
 
     return solve_constraints

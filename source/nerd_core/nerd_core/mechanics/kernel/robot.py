@@ -37,7 +37,7 @@ from .mimic_joints import MimicParameters
 from .multibody import BodyParameters
 from .physical_parameters import parameter_rows
 from .rules import FACTORS_PADDED, Factors
-from .step import make_kernel
+from .step import make_kernel, make_types
 from .tables import Inputs, RobotTables, Sizes, StateLayout
 from .verification import OF_DRIVES
 
@@ -67,15 +67,15 @@ class RobotKernel:
         """
         with wp.ScopedLogLevel(wp.LOG_WARNING):
             wp.init()
-        self._solver, self._device = solver, wp.device_from_torch(device)
+        self.solver, self.device = solver, wp.device_from_torch(device)
         self._actuators = Actuators(spec)
         self._is_driven = any(solver.drives.is_driven) or (
             parameters is not None and bool(OF_DRIVES & set(parameters.given))
         )
-        self._no_parameters = parameter_rows(None, self._device)
+        self._no_parameters = parameter_rows(None, self.device)
         slots = _slots(spec, solver) if solver.max_contacts else []
         self._has_slots = bool(slots)
-        sizes = Sizes(
+        self.sizes = sizes = Sizes(
             velocities=solver.multibody.dim,
             bodies=len(spec.bodies),
             joints=len(spec.joints),
@@ -88,21 +88,20 @@ class RobotKernel:
             hidden=max(1, solver.cfg.hidden),
             has_parameters=parameters is not None,
         )
-        self._kernel, self._weights_type = make_kernel(sizes)
-        with wp.ScopedLogLevel(wp.LOG_WARNING):
-            self._kernel.module.load(self._device, block_dim=1 if self._device.is_cpu else None)
-        self._features = wp.types.vector(length=sizes.hidden, dtype=wp.float32)
-        self._robot = self._tables(spec, ramp_mean, slots, parameters is not None)
-        self._feature_scales = wp.array(solver.cfg.feature_scales, dtype=wp.float32, device=self._device)
+        self.types = make_types(sizes)
+        self._kernel, self._no_trace = make_kernel(sizes, self.types), self.types.trace()
+        self.load(self._kernel)
+        self.tables = self._tables(spec, ramp_mean, slots, parameters is not None)
+        self._feature_scales = wp.array(solver.cfg.feature_scales, dtype=wp.float32, device=self.device)
         none = torch.zeros(1, 0, dtype=torch.float32, device=device)
         self._no_contacts = none, none.new_zeros(1, 0, 3), none.bool()
         self._pool: ThreadPoolExecutor | None = None
         self._pool_of = 0
-        wp.synchronize_device(self._device)  # the tables were sent on a stream of Warp's own
+        wp.synchronize_device(self.device)  # the tables were sent on a stream of Warp's own
 
     def _tables(self, spec: RobotSpec, ramp_mean: float, slots: list[Any], limits_matter: bool) -> Any:
         """What stays the same of the robot, on the device."""
-        root_dim, solver = self._solver.multibody.root_dim, self._solver
+        root_dim, solver = self.solver.multibody.root_dim, self.solver
         supporting = [spec.joint_names.index(body.joint) for body in spec.bodies if body.joint is not None]
         velocities = {joint: root_dim + number for number, joint in enumerate(supporting)}
         controlled = [
@@ -111,7 +110,7 @@ class RobotKernel:
             for number in [spec.joint_names.index(control.joint)]
         ]
         drives = _drives(spec, solver, limits_matter) if self._is_driven else []
-        robot, device = RobotTables(), self._device
+        robot, device = RobotTables(), self.device
         robot.floating, robot.layout, robot.solver = int(spec.floating_base), _layout(spec), _numbers(spec, solver)
         robot.decimation, robot.ramp_mean, robot.gravity = spec.decimation, ramp_mean, wp.vec3(*spec.gravity)
         robot.tree = wp.array(_bodies(spec, velocities), dtype=BodyParameters, device=device)
@@ -140,29 +139,56 @@ class RobotKernel:
             contacts: Contacts of ``state`` of all slots, leading dimension (M,). None for a robot that touches nothing.
             rows: What :meth:`PhysicalParameters.rows` gave, for a kernel that was made for parameters.
         """
-        parameters = self._no_parameters if rows is None else parameter_rows(rows, self._device)
-        distance, normal, active = self._no_contacts
-        if contacts is not None and self._has_slots:
-            distance, normal, active = contacts.distance, contacts.normal.contiguous(), contacts.active
+        distance, normal, active = self.contact_tensors(contacts)
+        inner, outer = self.rules()
+        tensors = state, control, distance, normal, self.solver.constants.exp(), inner, outer
         next_state = torch.empty_like(state)
-        inner, outer = self._rules()
-        constants = self._solver.constants.exp()
-        weights, inputs = self._weights_type(), Inputs()
-        weights.constants, weights.feature_scales = wp.from_torch(constants), self._feature_scales
-        weights.inner = wp.from_torch(inner, dtype=self._features)
-        weights.outer = wp.from_torch(outer, dtype=Factors)
-        inputs.state, inputs.control = wp.from_torch(state.detach()), wp.from_torch(control.detach())
-        inputs.distance, inputs.normal = wp.from_torch(distance.detach()), wp.from_torch(normal.detach(), dtype=wp.vec3)
-        inputs.active = wp.from_torch(active)
-        arguments = [self._robot, weights, inputs, parameters, wp.from_torch(next_state)]
-        if state.is_cuda:
-            stream = wp.stream_from_torch(torch.cuda.current_stream(state.device))
-            wp.launch(self._kernel, len(state), [0, *arguments], device=self._device, stream=stream)
-        else:
-            self._launch_on_threads(len(state), arguments)
+        arguments = [*self.arguments(tensors, active, rows), self._no_trace, next_state]
+        self.launch(self._kernel, len(state), arguments)
         return next_state
 
-    def _launch_on_threads(self, count: int, arguments: list[Any]) -> None:
+    def load(self, kernel: wp.Kernel) -> None:
+        """Compiles a kernel, or finds it in Warp's cache."""
+        with wp.ScopedLogLevel(wp.LOG_WARNING):
+            kernel.module.load(self.device, block_dim=1 if self.device.is_cpu else None)
+
+    def contact_tensors(self, contacts: Contacts | None) -> tuple[Tensor, Tensor, Tensor]:
+        """Distances, normals and whether there is any ground, of no slots for a robot that touches nothing."""
+        if contacts is None or not self._has_slots:
+            return self._no_contacts
+        return contacts.distance, contacts.normal.contiguous(), contacts.active
+
+    def arguments(
+        self, tensors: tuple[Tensor, ...], active: Tensor, rows: PhysicalParameters | None = None
+    ) -> list[Any]:
+        """What the kernels read, as they read it.
+
+        Args:
+            tensors: States, controls, distances, normals, constants, and the layers of :meth:`rules`.
+            active: Whether there is any ground below slots.
+            rows: Physical parameters.
+        """
+        parameters = self._no_parameters if rows is None else parameter_rows(rows, self.device)
+        state, control, distance, normal, constants, inner, outer = (each.detach() for each in tensors)
+        weights, inputs = self.types.weights(), Inputs()
+        weights.constants, weights.feature_scales = wp.from_torch(constants), self._feature_scales
+        weights.inner = wp.from_torch(inner, dtype=self.types.features)
+        weights.outer = wp.from_torch(outer, dtype=Factors)
+        inputs.state, inputs.control = wp.from_torch(state), wp.from_torch(control)
+        inputs.distance, inputs.normal = wp.from_torch(distance), wp.from_torch(normal, dtype=wp.vec3)
+        inputs.active = wp.from_torch(active)
+        return [self.tables, weights, inputs, parameters]
+
+    def launch(self, kernel: wp.Kernel, count: int, arguments: list[Any]) -> None:
+        """Runs a kernel for so many environments."""
+        arguments = [wp.from_torch(each) if isinstance(each, Tensor) else each for each in arguments]
+        if not self.device.is_cpu:
+            stream = wp.stream_from_torch(torch.cuda.current_stream(wp.device_to_torch(self.device)))
+            wp.launch(kernel, count, [0, *arguments], device=self.device, stream=stream)
+        else:
+            self._launch_on_threads(kernel, count, arguments)
+
+    def _launch_on_threads(self, kernel: wp.Kernel, count: int, arguments: list[Any]) -> None:
         """Steps environments on the threads that PyTorch has, each of which takes some whenever it has done the last:
         PyTorch's own threads are busy waiting for a while after its operations, and may have a core for themselves.
         """
@@ -171,7 +197,7 @@ class RobotKernel:
         def work() -> None:
             for first in begins:
                 envs = min(ENVS_A_LAUNCH, count - first)
-                wp.launch(self._kernel, envs, [first, *arguments], device=self._device)
+                wp.launch(kernel, envs, [first, *arguments], device=self.device)
 
         helpers = min(kernel_threads(), -(-count // ENVS_A_LAUNCH)) - 1
         if helpers > 0 and self._pool_of != os.getpid():  # a process that was forked has no threads of its parent
@@ -186,11 +212,11 @@ class RobotKernel:
             if not other.cancel():  # one that has not begun is not waited for: there is nothing left to do
                 other.result()
 
-    def _rules(self) -> tuple[Tensor, Tensor]:
+    def rules(self) -> tuple[Tensor, Tensor]:
         """Weights of the rules of all substeps with their biases behind them, as the kernel reads them."""
-        rules = [each for each in self._solver.rules if isinstance(each, Rules)]
+        rules = [each for each in self.solver.rules if isinstance(each, Rules)]
         if not rules:
-            none = self._solver.constants.new_zeros(1, 1, FACTORS_PADDED)
+            none = self.solver.constants.new_zeros(1, 1, FACTORS_PADDED)
             return none[:, :, :1].contiguous(), none
         layers = ([each.inner for each in rules], [each.outer for each in rules])
         inner, outer = (

@@ -5,6 +5,7 @@
 from a state to the next one.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import warp as wp
@@ -224,16 +225,30 @@ def write_state(
         next_state[env, layout.joint_vel + place] = velocity[joints[i].velocity]
 
 
-def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
-    """The kernel for robots of some size, and the structure of the weights that it takes."""
+@dataclass(frozen=True)
+class KernelTypes:
+    """Structures for robots of some size."""
+
+    generalised: Any
+    """Generalised vectors."""
+    features: Any
+    """Hidden features of the rules."""
+    factors: Any
+    """Factors of the rules."""
+    weights: Any
+    """What is learned."""
+    work: Any
+    """Memory of one environment."""
+    trace: Any
+    """What a step keeps for its adjoint."""
+    record: Any
+    """What it keeps of a physics step."""
+
+
+def make_types(sizes: Sizes) -> KernelTypes:
+    """Structures for robots of some size."""
     generalised = wp.types.vector(length=sizes.velocities, dtype=wp.float32)
     features = wp.types.vector(length=sizes.hidden, dtype=wp.float32)
-    dim = sizes.velocities
-    body_count, joint_count, slot_count = sizes.bodies, max(1, sizes.joints), max(1, sizes.slots)
-    drive_count, is_driven, is_damped = max(1, sizes.drives), sizes.drives > 0, sizes.is_damped
-    is_actuated = sizes.is_actuated
-    solve_constraints, has_parameters = make_solver(is_driven, sizes.is_coupled), sizes.has_parameters
-    row_count, contact_count = max(1, sizes.joints + 3 * sizes.max_contacts), max(1, sizes.max_contacts)
 
     @wp.struct
     class Weights:
@@ -246,7 +261,9 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
 
     @wp.struct
     class Work:
-        """Memory of one environment."""
+        """Memory of one environment, and where a step keeps the rows, impulses, positions and drives of its substeps
+        if it does.
+        """
 
         bodies: wp.array[BodyState]
         joint_pos: wp.array[float]
@@ -259,6 +276,66 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
         inverse_factor: wp.array[generalised]
         inverse_factor_columns: wp.array[generalised]
         root_rotation: wp.mat33
+        kept_rows: wp.array2d[ConstraintRow]
+        kept_solved: wp.array2d[generalised]
+        kept_joint_pos: wp.array2d[float]
+        kept_drives: wp.array2d[DriveState]
+
+    @wp.struct
+    class StepRecord:
+        """What a step keeps of a physics step: where it begins, and what it adds. Impulses are in whitened units."""
+
+        quat: wp.vec4
+        rotation: wp.mat33
+        displacement: wp.vec3
+        velocity: generalised
+        slowed: generalised
+        applied: generalised
+        applied_impulse: generalised
+        bias: generalised
+        bias_impulse: generalised
+        damped: generalised
+        damped_impulse: generalised
+        moved: generalised
+        gone: wp.vec3
+        turned: wp.vec3
+        contacts: int
+        near: int
+
+    @wp.struct
+    class Trace:
+        """What a step keeps: environments first, then physics steps, substeps where there are some, and what it is."""
+
+        records: wp.array2d[StepRecord]
+        bodies: wp.array3d[BodyState]
+        grounds: wp.array2d[SlotGround]
+        contacts: wp.array3d[int]
+        whitened_rows: wp.array3d[generalised]
+        inverse_factor: wp.array3d[generalised]
+        inverse_factor_columns: wp.array3d[generalised]
+        rows: wp.array4d[ConstraintRow]
+        solved: wp.array4d[generalised]
+        joint_pos: wp.array4d[float]
+        drives: wp.array4d[DriveState]
+
+    return KernelTypes(generalised, features, Factors, Weights, Work, Trace, StepRecord)
+
+
+def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False) -> wp.Kernel:
+    """The kernel for robots of some size.
+
+    Args:
+        sizes: The size.
+        types: Structures for it.
+        is_kept: Whether the step is kept for its adjoint; otherwise nothing is written to the trace.
+    """
+    generalised, Weights, Work, Trace = types.generalised, types.weights, types.work, types.trace
+    dim = sizes.velocities
+    body_count, joint_count, slot_count = sizes.bodies, max(1, sizes.joints), max(1, sizes.slots)
+    drive_count, is_driven, is_damped = max(1, sizes.drives), sizes.drives > 0, sizes.is_damped
+    is_actuated = sizes.is_actuated
+    solve_constraints, has_parameters = make_solver(is_driven, sizes.is_coupled, is_kept), sizes.has_parameters
+    row_count, contact_count = max(1, sizes.joints + 3 * sizes.max_contacts), max(1, sizes.max_contacts)
 
     @wp.kernel(module="unique", enable_backward=False, module_options=OPTIONS)
     def advance(
@@ -267,6 +344,7 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
         weights: Weights,
         inputs: Inputs,
         parameters: ParameterRows,
+        trace: Trace,
         next_state: wp.array2d[float],
     ):
         """Steps environment ``first`` and the following ones."""
@@ -313,21 +391,33 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
         work.whitened_rows = wp.array(ptr=own_whitened.ptr, shape=(row_count,), dtype=generalised)
         work.inverse_factor = wp.array(ptr=own_factor.ptr, shape=(dim,), dtype=generalised)
         work.inverse_factor_columns = wp.array(ptr=own_columns.ptr, shape=(dim,), dtype=generalised)
-        bodies = work.bodies
+        if wp.static(is_kept):
+            work.bodies = trace.bodies[env, 0]
+            work.grounds = trace.grounds[env]
         joint_pos = work.joint_pos
-        columns = work.inverse_factor_columns
         tree = robot.tree
         zeros = generalised()
         dt = robot.solver.dt
 
         quat, rotation, velocity, effort = read_inputs(robot, inputs, work, env, zeros)
         displacement = wp.vec3()
-        place_bodies(tree, joint_pos, bodies)
-        compute_inertias(tree, bodies)
+        place_bodies(tree, joint_pos, work.bodies)
+        compute_inertias(tree, work.bodies)
         find_ground_planes(robot, inputs, work, env, rotation)
         if wp.static(is_driven):
             read_targets(robot, inputs, work, env)
         for physics_step in range(robot.decimation):
+            if wp.static(is_kept):
+                work.contacts = trace.contacts[env, physics_step]
+                work.whitened_rows = trace.whitened_rows[env, physics_step]
+                work.inverse_factor = trace.inverse_factor[env, physics_step]
+                work.inverse_factor_columns = trace.inverse_factor_columns[env, physics_step]
+                work.kept_rows = trace.rows[env, physics_step]
+                work.kept_solved = trace.solved[env, physics_step]
+                work.kept_joint_pos = trace.joint_pos[env, physics_step]
+                work.kept_drives = trace.drives[env, physics_step]
+                trace.records[env, physics_step].velocity = velocity
+            columns = work.inverse_factor_columns
             work.root_rotation = rotation
             forget_softness(work)
             pushed = effort
@@ -336,27 +426,44 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
             if wp.static(is_driven):
                 velocity = begin_drives(robot, work, velocity)
             gravity = wp.transpose(rotation) * robot.gravity
-            compute_motion(tree, robot.floating, velocity, bodies)
-            factorise_mass_matrix(tree, robot.floating, bodies, zeros, work.inverse_factor, columns)
+            compute_motion(tree, robot.floating, velocity, work.bodies)
+            factorise_mass_matrix(tree, robot.floating, work.bodies, zeros, work.inverse_factor, columns)
             if wp.static(has_parameters):
                 outer, outer_force, outer_torque = external_force(robot, parameters, work, env, rotation, zeros)
                 pushed = pushed + outer
-            against = bias_force(tree, robot.floating, bodies, zeros)
+            against = bias_force(tree, robot.floating, work.bodies, zeros)
             if wp.static(is_damped):
-                force = pushed + special_gravity_force(tree, robot.damping, robot.floating, bodies, gravity, zeros)
-                slowed = damping_force(tree, robot.damping, robot.floating, bodies, dt, zeros)
+                force = pushed + special_gravity_force(tree, robot.damping, robot.floating, work.bodies, gravity, zeros)
+                slowed = damping_force(tree, robot.damping, robot.floating, work.bodies, dt, zeros)
                 against = against - slowed
-                damped = weighted_sum(columns, weighted_sum(work.inverse_factor, dt * slowed, zeros), zeros)
+                damped_impulse = weighted_sum(work.inverse_factor, dt * slowed, zeros)
+                damped = weighted_sum(columns, damped_impulse, zeros)
             else:
-                force = pushed + gravity_force(tree, robot.floating, bodies, gravity, zeros)
-            applied = weighted_sum(columns, weighted_sum(work.inverse_factor, dt * force, zeros), zeros)
-            bias = weighted_sum(columns, weighted_sum(work.inverse_factor, -dt * against, zeros), zeros)
+                force = pushed + gravity_force(tree, robot.floating, work.bodies, gravity, zeros)
+            applied_impulse = weighted_sum(work.inverse_factor, dt * force, zeros)
+            bias_impulse = weighted_sum(work.inverse_factor, -dt * against, zeros)
+            applied, bias = weighted_sum(columns, applied_impulse, zeros), weighted_sum(columns, bias_impulse, zeros)
             gain, start = applied / float(robot.solver.substeps), velocity + bias
 
             contacts, near = begin_rows(robot, weights, work, start, gain, rotation, displacement, zeros)
             impulses, moved_by_impulses = solve_constraints(robot, weights, work, contacts, near, zeros)
             solved, moved = weighted_sum(columns, impulses, zeros), weighted_sum(columns, moved_by_impulses, zeros)
             with_impulses = velocity + solved
+            if wp.static(is_kept):
+                trace.records[env, physics_step].quat = quat
+                trace.records[env, physics_step].rotation = rotation
+                trace.records[env, physics_step].displacement = displacement
+                trace.records[env, physics_step].slowed = velocity
+                trace.records[env, physics_step].applied = applied
+                trace.records[env, physics_step].applied_impulse = applied_impulse
+                trace.records[env, physics_step].bias = bias
+                trace.records[env, physics_step].bias_impulse = bias_impulse
+                if wp.static(is_damped):
+                    trace.records[env, physics_step].damped = damped
+                    trace.records[env, physics_step].damped_impulse = damped_impulse
+                trace.records[env, physics_step].moved = moved_by_impulses
+                trace.records[env, physics_step].contacts = contacts
+                trace.records[env, physics_step].near = near
             if robot.floating == 1:
                 # Bias forces turn the root at once, and carry it as applied forces do, in equal stairs.
                 linear = part_of(velocity, 0) + robot.ramp_mean * (part_of(applied, 0) + part_of(bias, 0))
@@ -365,26 +472,37 @@ def make_kernel(sizes: Sizes) -> tuple[wp.Kernel, type]:
                     linear = linear + (1.0 - robot.ramp_mean) * part_of(damped, 0)
                     with_impulses = with_impulses + damped
                 gone, turned = dt * linear + part_of(moved, 0), dt * angular + part_of(moved, 3)
-                momentum, angular_momentum = centroidal_momentum(tree, bodies, with_impulses)
+                momentum, angular_momentum = centroidal_momentum(tree, work.bodies, with_impulses)
                 if wp.static(has_parameters):
-                    centre = bodies[0].first_moment / bodies[0].composite_mass
+                    at_start = work.bodies
+                    centre = at_start[0].first_moment / at_start[0].composite_mass
                     momentum = momentum + dt * outer_force
                     angular_momentum = angular_momentum + dt * (outer_torque - wp.cross(centre, outer_force))
+                if wp.static(is_kept):
+                    trace.records[env, physics_step].gone = gone
+                    trace.records[env, physics_step].turned = turned
+                    work.bodies = trace.bodies[env, physics_step + 1]
                 velocity = velocity + applied + bias + solved
                 quat_step = quat_from_rotation_vector(turned)
                 rotation_step = rotation_matrix(quat_step)
                 displacement = displacement + rotation * gone
                 quat = product(quat, quat_step)
                 rotation = rotation * rotation_step
-                place_bodies(tree, joint_pos, bodies)
-                compute_inertias(tree, bodies)
+                place_bodies(tree, joint_pos, work.bodies)
+                compute_inertias(tree, work.bodies)
                 velocity = keep_momentum(robot, work, velocity, momentum, angular_momentum, rotation_step, gravity)
             else:
                 velocity = velocity + applied + bias + solved
                 if physics_step + 1 < robot.decimation:
-                    place_bodies(tree, joint_pos, bodies)
-                    compute_inertias(tree, bodies)
+                    if wp.static(is_kept):
+                        work.bodies = trace.bodies[env, physics_step + 1]
+                    place_bodies(tree, joint_pos, work.bodies)
+                    compute_inertias(tree, work.bodies)
 
+        if wp.static(is_kept):
+            trace.records[env, int(robot.decimation)].quat = quat
+            trace.records[env, int(robot.decimation)].rotation = rotation
+            trace.records[env, int(robot.decimation)].velocity = velocity
         write_state(robot, work, env, quat, displacement, rotation, velocity, next_state)
 
-    return advance, Weights
+    return advance

@@ -68,21 +68,21 @@ def verified_kernel(
     try:
         from .robot import RobotKernel
     except ModuleNotFoundError:
-        _warn_once("there is no Warp (pip install warp-lang)")
+        warn_once("there is no Warp (pip install warp-lang)")
         return None
     except Exception as error:  # another Warp than the one this was written for may fail in many ways
-        _warn_once(f"Warp is not the one expected ({first_line(error)})")
+        warn_once(f"Warp is not the one expected ({first_line(error)})")
         return None
     try:
         robot = RobotKernel(spec, solver, ramp_mean, state.device, parameters)
         step = robot if parameters is None else partial(robot, rows=parameters)
-        apart = _typical_difference(step, reference, *_trial(spec, solver, state, control))
+        apart = _typical_difference(step, reference, *trial(spec, solver, state, control))
     except Exception as error:  # so may compilers and drivers
-        _warn_once(f"no kernel was made for '{spec.name}' on {state.device} ({first_line(error)})")
+        warn_once(f"no kernel was made for '{spec.name}' on {state.device} ({first_line(error)})")
         return None
     if apart < LARGEST_DIFFERENCE:
         return robot
-    _warn_once(
+    warn_once(
         f"the kernel for '{spec.name}' on {state.device} is off by {apart:.1g}, expected less than "
         f"{LARGEST_DIFFERENCE:.1g}; please report this ({SWITCH}=0 leaves mechanics to PyTorch without a word)"
     )
@@ -116,7 +116,7 @@ def differentiated_otherwise() -> bool:
     return torch.autograd.forward_ad._current_level >= 0 or torch._C._are_functorch_transforms_active()
 
 
-def _trial(
+def trial(
     spec: RobotSpec, solver: ConstraintSolver, state: Tensor, control: Tensor
 ) -> tuple[Tensor, Tensor, Contacts | None]:
     """Some states as they are, and again with their joints at stops; in two of three some slots touch the ground."""
@@ -140,7 +140,7 @@ def _typical_difference(
     """Largest difference of the kernel from PyTorch in an environment, in the median: single ones may differ, for
     where a foot almost slips rounding decides whether it does.
     """
-    with torch.autocast(state.device.type, enabled=False):
+    with torch.autocast(state.device.type, enabled=False), torch.no_grad():
         expected = reference(state, control, contacts)
     apart = (robot(state, control, contacts) - expected).abs() / (1.0 + expected.abs())
     return float(apart.amax(-1).nan_to_num(math.inf).median())
@@ -149,18 +149,26 @@ def _typical_difference(
 _warned: set[str] = set()
 
 
-def _warn_once(reason: str) -> None:
-    """Warns once in a process."""
+def warn_once(reason: str, what: str = "mechanics") -> None:
+    """Warns once in a process.
+
+    Args:
+        reason: Why the kernel is not used.
+        what: What is left to PyTorch instead.
+    """
     if reason not in _warned:
         _warned.add(reason)
-        logger.warning("mechanics are left to PyTorch, which is several times slower: %s", reason)
+        logger.warning("%s are left to PyTorch, which is several times slower: %s", what, reason)
 
 
 __all__ = [
     "OF_DRIVES",
     "SWITCH",
     "TRIAL_STATES",
+    "Step",
     "differentiated_otherwise",
+    "trial",
     "trial_parameters",
     "verified_kernel",
+    "warn_once",
 ]

@@ -1,0 +1,540 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""The adjoint of the solver of contacts, stops and drives of one environment, for one thread: of
+:mod:`nerd_core.mechanics.kernel.constraint_solver`.
+
+A substep is pulled back constraint by constraint, the last one first. Which constraints acted is read from what the
+step kept: a projected impulse that is zero, or friction at its cone, passes on what a projection does. The sum of all
+impulses as it was before each constraint was kept, too, so that velocities are those that the step saw.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import warp as wp
+
+from ...constants import EPSILON, TRAIT_CENTRE, UNREACHABLE, Constant, Factor
+from ..constraint_solver import contact_factors
+from ..joint_stops import rate_factor, stop_gap
+from ..rules import Factors, rule_factors
+from .joint_drives import pull_drive_impulse, pull_friction_impulse, pull_speed_limit_impulse
+from .mimic_joints import pull_mimics
+from .rules import pull_rule_factors
+
+
+@wp.struct
+class RowAdjoint:
+    """Derivatives by what a constraint is and has at some time of the step."""
+
+    gap: float
+    """By its gap at the beginning of the physics step, and so on as in
+    :class:`~nerd_core.mechanics.kernel.constraint_solver.ConstraintRow`."""
+    free_velocity: float
+    gain: float
+    velocity: float
+    delassus: float
+    impulse: float
+    displacement: float
+
+
+@wp.func
+def pull_correction(
+    robot: Any, weights: Any, adjoint: Any, share: int, of_rate: float, initial_gap: float, gap: float, by: float
+):
+    """The adjoint of the velocity at which a gap may be closed or a penetration is taken back.
+
+    Args:
+        robot: Tables of the robot.
+        weights: Constants and rules.
+        adjoint: Memory of the adjoint.
+        share: Which constant is the share of a penetration that is taken back.
+        of_rate: Factor of the rules.
+        initial_gap: Gap at the beginning of the physics step.
+        gap: Gap now.
+        by: Derivative by the velocity.
+
+    Returns:
+        Derivatives by the gap and by the factor.
+    """
+    by_constants = adjoint.constants
+    fastest = weights.constants[Constant.MAX_CORRECTION_SPEED]
+    per_substep = float(robot.solver.substeps) / robot.solver.dt
+    rate = per_substep
+    if initial_gap <= 0.0:
+        rate = weights.constants[share] * per_substep
+    if rate * of_rate * gap < -fastest:
+        by_constants[Constant.MAX_CORRECTION_SPEED] = by_constants[Constant.MAX_CORRECTION_SPEED] - by
+        return 0.0, 0.0
+    if initial_gap <= 0.0:
+        by_constants[share] = by_constants[share] + by * of_rate * gap * per_substep
+    return by * rate * of_rate, by * rate * gap
+
+
+@wp.func
+def pull_stop_impulse(
+    robot: Any,
+    weights: Any,
+    gradients: Any,
+    work: Any,
+    adjoint: Any,
+    chunk: int,
+    substep: int,
+    i: int,
+    velocity: float,
+    by_change: float,
+):
+    """The adjoint of :func:`~nerd_core.mechanics.kernel.constraint_solver.stop_impulse`.
+
+    Returns:
+        Derivative by the velocity.
+    """
+    rows = work.kept_rows[substep]
+    by_rows = adjoint.rows
+    by_joint_pos = adjoint.joint_pos
+    joint = robot.joints[i]
+    substep_dt, per_dt = robot.solver.dt / float(robot.solver.substeps), 1.0 / robot.solver.dt
+    fastest = weights.constants[Constant.MAX_CORRECTION_SPEED]
+    initial_gap = rows[i].gap
+    by_velocity = float(0.0)
+    if joint.has_stop == 1 and initial_gap < UNREACHABLE:
+        # The impulse of the stop is the larger of two, and the change is what is new of it.
+        by_new = by_rows[i].impulse + by_change
+        if work.kept_rows[substep + 1, i].impulse > 0.0:
+            delassus = rows[i].delassus
+            impulse = rows[i].impulse
+            sign = rows[i].sign
+            gap = stop_gap(joint, work.kept_joint_pos[substep, joint.place], sign)
+            rate = 1.0 / substep_dt
+            if initial_gap <= 0.0:
+                rate = weights.constants[Constant.STOP_BAUMGARTE] / substep_dt
+            features, traits = wp.vec4(), wp.vec4()
+            relaxation, of_rate = float(1.0), float(1.0)
+            share = delassus / (delassus + joint.typical_delassus)
+            if robot.solver.hidden > 0:
+                features = wp.vec4(gap * per_dt, initial_gap * per_dt, rows[i].velocity, impulse * delassus)
+                traits = wp.vec4(share - TRAIT_CENTRE, -TRAIT_CENTRE, 0.0, 1.0 - TRAIT_CENTRE)
+                factors = rule_factors(weights, robot.solver.hidden, substep, features, wp.vec3(), traits)
+                relaxation = factors[Factor.NORMAL_RELAXATION]
+                of_rate = rate_factor(factors, initial_gap)
+            missing = velocity + wp.max(rate * of_rate * gap, -fastest)
+            mass = relaxation / (robot.solver.softening * delassus)
+            by_velocity = -mass * by_new
+            by_gap, by_rate = pull_correction(
+                robot, weights, adjoint, int(Constant.STOP_BAUMGARTE), of_rate, initial_gap, gap, by_velocity
+            )
+            by_delassus = mass * missing / delassus * by_new
+            by_impulse = by_new - by_change
+            if robot.solver.hidden > 0:
+                by_factors = Factors()
+                by_factors[Factor.NORMAL_RELAXATION] = -missing / (robot.solver.softening * delassus) * by_new
+                if initial_gap > 0.0:
+                    by_factors[Factor.OPEN_GAP_RATE] = by_rate
+                else:
+                    by_factors[Factor.PENETRATION_RATE] = by_rate
+                by_features, by_unused, by_traits = pull_rule_factors(
+                    weights,
+                    gradients,
+                    chunk,
+                    robot.solver.hidden,
+                    substep,
+                    features,
+                    wp.vec3(),
+                    traits,
+                    by_factors,
+                )
+                by_gap = by_gap + per_dt * by_features[0]
+                by_rows[i].gap = by_rows[i].gap + per_dt * by_features[1]
+                by_rows[i].velocity = by_rows[i].velocity + by_features[2]
+                by_impulse = by_impulse + delassus * by_features[3]
+                by_delassus = (
+                    by_delassus
+                    + impulse * by_features[3]
+                    + by_traits[0] * (1.0 - share) / (delassus + joint.typical_delassus)
+                )
+            by_rows[i].impulse = by_impulse
+            by_rows[i].delassus = by_rows[i].delassus + by_delassus
+            by_joint_pos[joint.place] = by_joint_pos[joint.place] + sign * by_gap
+        else:
+            by_rows[i].impulse = -by_change
+    return by_velocity
+
+
+@wp.func
+def pull_joint(
+    robot: Any,
+    weights: Any,
+    gradients: Any,
+    work: Any,
+    adjoint: Any,
+    chunk: int,
+    substep: int,
+    i: int,
+    solved: Any,
+    by_solved: Any,
+):
+    """The adjoint of :func:`~nerd_core.mechanics.kernel.constraint_solver.solve_joint`.
+
+    Args:
+        robot: Tables of the robot.
+        weights: Constants and rules.
+        gradients: Derivatives of the chunk's environments.
+        work: What the physics step has kept.
+        adjoint: Memory of the adjoint.
+        chunk: Number of the chunk.
+        substep: Number of the substep.
+        i: Row of the joint.
+        solved: All impulses before the joint was solved, in whitened units.
+        by_solved: Derivatives by those after it.
+
+    Returns:
+        Derivatives by those before it.
+    """
+    rows = work.kept_rows[substep]
+    by_rows = adjoint.rows
+    by_whitened = adjoint.whitened_rows
+    damping = robot.joints[i].damping * robot.solver.dt / float(robot.solver.substeps)
+    impulse = work.kept_rows[substep + 1, i].impulse
+    found = by_solved
+    if damping > 0.0 or impulse > 0.0 or rows[i].impulse > 0.0:
+        whitened = work.whitened_rows[i]
+        delassus = rows[i].delassus
+        velocity = rows[i].free_velocity + wp.dot(whitened, solved)
+        braking = damping / (1.0 + damping * delassus)
+        brake = -braking * velocity
+        by_change = wp.dot(by_solved, whitened)
+        braked = velocity + delassus * brake
+        by_braked = pull_stop_impulse(robot, weights, gradients, work, adjoint, chunk, substep, i, braked, by_change)
+        by_brake = by_change + delassus * by_braked
+        by_velocity = by_braked - braking * by_brake
+        by_rows[i].delassus = by_rows[i].delassus + brake * by_braked + braking * braking * velocity * by_brake
+        by_rows[i].free_velocity = by_rows[i].free_velocity + by_velocity
+        by_whitened[i] = by_whitened[i] + (brake + impulse - rows[i].impulse) * by_solved + by_velocity * solved
+        found = by_solved + by_velocity * whitened
+    return found
+
+
+@wp.func
+def pull_driven_joint(
+    robot: Any,
+    weights: Any,
+    gradients: Any,
+    work: Any,
+    adjoint: Any,
+    chunk: int,
+    substep: int,
+    i: int,
+    solved: Any,
+    by_solved: Any,
+):
+    """The adjoint of :func:`~nerd_core.mechanics.kernel.constraint_solver.solve_driven_joint`; arguments as of
+    :func:`pull_joint`.
+    """
+    rows = work.kept_rows[substep]
+    by_rows = adjoint.rows
+    by_whitened = adjoint.whitened_rows
+    whitened = work.whitened_rows[i]
+    drive = robot.drives[i]
+    delassus = rows[i].delassus
+    sign = rows[i].sign
+    mass = work.kept_drives[int(robot.solver.substeps), i].effective_mass
+    is_led = drive.damping + drive.stiffness > 0.0
+    velocity = rows[i].free_velocity + wp.dot(whitened, solved)
+    # What the step did.
+    of_drive, of_friction = float(0.0), float(0.0)
+    if is_led:
+        of_drive = sign * (work.kept_drives[substep + 1, i].impulse - work.kept_drives[substep, i].impulse)
+    led = velocity + delassus * of_drive
+    if drive.has_friction == 1:
+        of_friction = -mass * led
+        if wp.abs(of_friction) > drive.static_friction:
+            largest = drive.dynamic_friction + drive.viscous_friction * wp.abs(led)
+            of_friction = wp.clamp(of_friction, -largest, largest)
+    braked = led + delassus * of_friction
+    change = of_drive + of_friction + work.kept_rows[substep + 1, i].impulse - rows[i].impulse
+    fast = velocity + delassus * change
+    of_limit = float(0.0)
+    if wp.abs(fast) > drive.max_speed:
+        of_limit = mass * (wp.clamp(fast, -drive.max_speed, drive.max_speed) - fast)
+    # And back.
+    by_total = wp.dot(by_solved, whitened)
+    by_fast = pull_speed_limit_impulse(drive, adjoint, i, fast, mass, by_total)
+    by_change = by_total + delassus * by_fast
+    by_delassus = change * by_fast
+    by_braked = pull_stop_impulse(robot, weights, gradients, work, adjoint, chunk, substep, i, braked, by_change)
+    by_friction, by_led = by_change + delassus * by_braked, by_braked
+    by_delassus = by_delassus + of_friction * by_braked
+    if drive.has_friction == 1:
+        by_led = by_led + pull_friction_impulse(drive, adjoint, i, led, mass, by_friction)
+    by_drive = by_change + delassus * by_led
+    by_delassus = by_delassus + of_drive * by_led
+    by_velocity = by_fast + by_led
+    if is_led:
+        by_velocity = by_velocity + pull_drive_impulse(robot, work, adjoint, i, substep, velocity, by_drive)
+    by_rows[i].delassus = by_rows[i].delassus + by_delassus
+    by_rows[i].free_velocity = by_rows[i].free_velocity + by_velocity
+    by_whitened[i] = by_whitened[i] + (change + of_limit) * by_solved + by_velocity * solved
+    return by_solved + by_velocity * whitened
+
+
+@wp.func
+def pull_contact_factors(
+    robot: Any,
+    weights: Any,
+    gradients: Any,
+    work: Any,
+    adjoint: Any,
+    chunk: int,
+    substep: int,
+    i: int,
+    gap: float,
+    near: float,
+    by_factors: Factors,
+):
+    """The adjoint of :func:`~nerd_core.mechanics.kernel.constraint_solver.contact_factors`.
+
+    Returns:
+        Derivative by the gap.
+    """
+    rows = work.kept_rows[substep]
+    by_rows = adjoint.rows
+    per_dt = 1.0 / robot.solver.dt
+    typical = robot.solver.typical_delassus
+    normal, x, y = rows[i], rows[i + 1], rows[i + 2]
+    slip, friction = wp.vec2(x.velocity, y.velocity), wp.vec2(x.impulse * x.delassus, y.impulse * y.delassus)
+    slip_speed = wp.sqrt(wp.dot(slip, slip) + EPSILON)
+    size = wp.sqrt(wp.dot(friction, friction) + EPSILON)
+    along = wp.dot(friction, slip) / slip_speed
+    of_friction = wp.vec3(slip_speed, size, along)
+    of_normal = wp.vec4(gap * per_dt, normal.gap * per_dt, normal.velocity, normal.impulse * normal.delassus)
+    tangent = 0.5 * (x.delassus + y.delassus)
+    share, tangent_share = normal.delassus / (normal.delassus + typical), tangent / (tangent + typical)
+    traits = wp.vec4(share - TRAIT_CENTRE, tangent_share - TRAIT_CENTRE, near, -TRAIT_CENTRE)
+    by_normal, by_friction, by_traits = pull_rule_factors(
+        weights, gradients, chunk, robot.solver.hidden, substep, of_normal, of_friction, traits, by_factors
+    )
+    by_slip = ((by_friction[0] - by_friction[2] * along / slip_speed) * slip + by_friction[2] * friction) / slip_speed
+    by_impulses = by_friction[1] / size * friction + by_friction[2] / slip_speed * slip
+    by_tangent = 0.5 * by_traits[1] * (1.0 - tangent_share) / (tangent + typical)
+    by_rows[i].gap = by_rows[i].gap + per_dt * by_normal[1]
+    by_rows[i].velocity = by_rows[i].velocity + by_normal[2]
+    by_rows[i].impulse = by_rows[i].impulse + normal.delassus * by_normal[3]
+    by_rows[i].delassus = (
+        by_rows[i].delassus + normal.impulse * by_normal[3] + by_traits[0] * (1.0 - share) / (normal.delassus + typical)
+    )
+    for k in range(2):
+        by_rows[i + 1 + k].velocity = by_rows[i + 1 + k].velocity + by_slip[k]
+        by_rows[i + 1 + k].impulse = by_rows[i + 1 + k].impulse + rows[i + 1 + k].delassus * by_impulses[k]
+        by_rows[i + 1 + k].delassus = (
+            by_rows[i + 1 + k].delassus + rows[i + 1 + k].impulse * by_impulses[k] + by_tangent
+        )
+    return per_dt * by_normal[0]
+
+
+@wp.func
+def pull_contact(
+    robot: Any,
+    weights: Any,
+    gradients: Any,
+    work: Any,
+    adjoint: Any,
+    chunk: int,
+    substep: int,
+    contact: int,
+    near: float,
+    before: Any,
+    by_after: Any,
+):
+    """The adjoint of :func:`~nerd_core.mechanics.kernel.constraint_solver.solve_contact`; arguments as of
+    :func:`pull_joint`, and the number of the contact and the trait of those that are near.
+    """
+    rows = work.kept_rows[substep]
+    after = work.kept_rows[substep + 1]
+    by_rows = adjoint.rows
+    by_whitened = adjoint.whitened_rows
+    by_constants = adjoint.constants
+    constants = weights.constants
+    i = robot.joints.shape[0] + 3 * contact
+    impulse, old = after[i].impulse, rows[i].impulse
+    by_solved = by_after
+    if impulse == 0.0 and old == 0.0 and rows[i + 1].impulse == 0.0 and rows[i + 2].impulse == 0.0:
+        by_rows[i].impulse = 0.0
+        by_rows[i + 1].impulse = 0.0
+        by_rows[i + 2].impulse = 0.0
+        return by_solved
+    substep_dt = robot.solver.dt / float(robot.solver.substeps)
+    fastest = constants[Constant.MAX_CORRECTION_SPEED]
+    first, second = wp.dot(by_after, work.whitened_rows[i + 1]), wp.dot(by_after, work.whitened_rows[i + 2])
+    by_new = by_rows[i].impulse
+    by_a, by_b = by_rows[i + 1].impulse + first, by_rows[i + 2].impulse + second
+    by_old_a, by_old_b = -first, -second
+    by_whitened[i + 1] = by_whitened[i + 1] + (after[i + 1].impulse - rows[i + 1].impulse) * by_after
+    by_whitened[i + 2] = by_whitened[i + 2] + (after[i + 2].impulse - rows[i + 2].impulse) * by_after
+    by_old = float(0.0)
+    gap = rows[i].gap + rows[i].displacement
+    factors, by_factors = Factors(1.0), Factors()
+    if impulse > 0.0:
+        x, y = rows[i + 1], rows[i + 2]
+        solved = before + (impulse - old) * work.whitened_rows[i]
+        if robot.solver.hidden > 0:
+            factors = contact_factors(robot, weights, work, substep, i, gap, near)
+        # Friction and its cone.
+        drift_rate = constants[Constant.FRICTION_RETURN] / substep_dt
+        return_rate = drift_rate * factors[Factor.FRICTION_RETURN]
+        relaxation = factors[Factor.FRICTION_RELAXATION] / robot.solver.softening
+        x_velocity = x.free_velocity + wp.dot(work.whitened_rows[i + 1], solved) + return_rate * x.displacement
+        y_velocity = y.free_velocity + wp.dot(work.whitened_rows[i + 2], solved) + return_rate * y.displacement
+        a, b = x.impulse - relaxation / x.delassus * x_velocity, y.impulse - relaxation / y.delassus * y_velocity
+        coefficient = constants[Constant.FRICTION_COEFFICIENT] * factors[Factor.FRICTION_COEFFICIENT]
+        size = wp.sqrt(a * a + b * b + EPSILON)
+        share = coefficient * impulse / size
+        if share < 1.0:
+            share = share * robot.solver.sliding_share
+            along = a * by_a + b * by_b
+            by_largest = robot.solver.sliding_share * along / size
+            by_a, by_b = share * (by_a - along / (size * size) * a), share * (by_b - along / (size * size) * b)
+            by_new = by_new + coefficient * by_largest
+            by_constants[Constant.FRICTION_COEFFICIENT] = (
+                by_constants[Constant.FRICTION_COEFFICIENT]
+                + factors[Factor.FRICTION_COEFFICIENT] * impulse * by_largest
+            )
+            by_factors[Factor.FRICTION_COEFFICIENT] = constants[Constant.FRICTION_COEFFICIENT] * impulse * by_largest
+        by_old_a = by_old_a + by_a
+        by_old_b = by_old_b + by_b
+        by_x, by_y = -relaxation / x.delassus * by_a, -relaxation / y.delassus * by_b
+        by_factors[Factor.FRICTION_RELAXATION] = (
+            -(x_velocity / x.delassus * by_a + y_velocity / y.delassus * by_b) / robot.solver.softening
+        )
+        by_rows[i + 1].delassus = by_rows[i + 1].delassus - by_x * x_velocity / x.delassus
+        by_rows[i + 2].delassus = by_rows[i + 2].delassus - by_y * y_velocity / y.delassus
+        by_rows[i + 1].free_velocity = by_rows[i + 1].free_velocity + by_x
+        by_rows[i + 2].free_velocity = by_rows[i + 2].free_velocity + by_y
+        by_rows[i + 1].displacement = by_rows[i + 1].displacement + return_rate * by_x
+        by_rows[i + 2].displacement = by_rows[i + 2].displacement + return_rate * by_y
+        by_return = by_x * x.displacement + by_y * y.displacement
+        by_factors[Factor.FRICTION_RETURN] = drift_rate * by_return
+        by_constants[Constant.FRICTION_RETURN] = (
+            by_constants[Constant.FRICTION_RETURN] + by_return * factors[Factor.FRICTION_RETURN] / substep_dt
+        )
+        by_whitened[i + 1] = by_whitened[i + 1] + by_x * solved
+        by_whitened[i + 2] = by_whitened[i + 2] + by_y * solved
+        by_solved = by_solved + by_x * work.whitened_rows[i + 1] + by_y * work.whitened_rows[i + 2]
+    # The normal.
+    by_change = wp.dot(by_solved, work.whitened_rows[i])
+    by_whitened[i] = by_whitened[i] + (impulse - old) * by_solved
+    by_new = by_new + by_change
+    by_old = -by_change
+    by_gap = float(0.0)
+    if impulse > 0.0:
+        delassus, initial_gap = rows[i].delassus, rows[i].gap
+        rate = 1.0 / substep_dt
+        if initial_gap <= 0.0:
+            rate = constants[Constant.CONTACT_BAUMGARTE] / substep_dt
+        of_rate = rate_factor(factors, initial_gap)
+        velocity = rows[i].free_velocity + wp.dot(work.whitened_rows[i], before)
+        missing = velocity + wp.max(rate * of_rate * gap, -fastest)
+        mass = factors[Factor.NORMAL_RELAXATION] / (robot.solver.softening * delassus)
+        by_velocity = -mass * by_new
+        by_gap, by_rate = pull_correction(
+            robot, weights, adjoint, int(Constant.CONTACT_BAUMGARTE), of_rate, initial_gap, gap, by_velocity
+        )
+        by_factors[Factor.NORMAL_RELAXATION] = -missing / (robot.solver.softening * delassus) * by_new
+        if initial_gap > 0.0:
+            by_factors[Factor.OPEN_GAP_RATE] = by_rate
+        else:
+            by_factors[Factor.PENETRATION_RATE] = by_rate
+        by_old = by_old + by_new
+        by_rows[i].delassus = by_rows[i].delassus + mass * missing / delassus * by_new
+        by_rows[i].free_velocity = by_rows[i].free_velocity + by_velocity
+        by_whitened[i] = by_whitened[i] + by_velocity * before
+        by_solved = by_solved + by_velocity * work.whitened_rows[i]
+    by_rows[i].impulse = by_old
+    by_rows[i + 1].impulse = by_old_a
+    by_rows[i + 2].impulse = by_old_b
+    if impulse > 0.0 and robot.solver.hidden > 0:
+        by_gap = by_gap + pull_contact_factors(
+            robot, weights, gradients, work, adjoint, chunk, substep, i, gap, near, by_factors
+        )
+    by_rows[i].gap = by_rows[i].gap + by_gap
+    by_rows[i].displacement = by_rows[i].displacement + by_gap
+    return by_solved
+
+
+def make_pull_substep(is_driven: bool, is_coupled: bool) -> Any:
+    """The adjoint of a substep, compiled without what a robot has not; arguments as of
+    :func:`~nerd_core.mechanics.kernel.constraint_solver.make_solver`.
+    """
+
+    @wp.func
+    def pull_substep(
+        robot: Any,
+        weights: Any,
+        gradients: Any,
+        work: Any,
+        adjoint: Any,
+        chunk: int,
+        substep: int,
+        contacts: int,
+        near: float,
+        by_after: Any,
+    ):
+        """The adjoint of a substep of the solver.
+
+        Args:
+            robot: Tables of the robot.
+            weights: Constants and rules.
+            gradients: Derivatives of the chunk's environments.
+            work: What the physics step has kept.
+            adjoint: Memory of the adjoint.
+            chunk: Number of the chunk.
+            substep: Number of the substep.
+            contacts: How many contacts there are.
+            near: Trait of how many slots are near.
+            by_after: Derivatives by all impulses at the end of the substep, in whitened units.
+
+        Returns:
+            Derivatives by those at its beginning.
+        """
+        joints = robot.joints
+        by_rows = adjoint.rows
+        by_whitened = adjoint.whitened_rows
+        by_joint_pos = adjoint.joint_pos
+        whitened_rows = work.whitened_rows
+        solved = work.kept_solved[substep]
+        count = joints.shape[0]
+        total = count + 3 * contacts
+        substep_dt = robot.solver.dt / float(robot.solver.substeps)
+        by_solved = by_after
+        end = solved[solved.shape[0] - 1]
+        for i in range(total):
+            by_velocity = by_rows[i].velocity + substep_dt * by_rows[i].displacement
+            if i < count:
+                by_velocity = by_velocity + substep_dt * work.kept_rows[substep, i].sign * by_joint_pos[joints[i].place]
+            by_rows[i].velocity = 0.0
+            by_rows[i].free_velocity = by_rows[i].free_velocity + by_velocity
+            by_whitened[i] = by_whitened[i] + by_velocity * end
+            by_solved = by_solved + by_velocity * whitened_rows[i]
+        for number in range(contacts):
+            contact = contacts - 1 - number
+            before = solved[1 + count + contact]
+            by_solved = pull_contact(
+                robot, weights, gradients, work, adjoint, chunk, substep, contact, near, before, by_solved
+            )
+        for number in range(count):
+            i = count - 1 - number
+            before = solved[1 + i]
+            if wp.static(is_driven):
+                by_solved = pull_driven_joint(
+                    robot, weights, gradients, work, adjoint, chunk, substep, i, before, by_solved
+                )
+            else:
+                by_solved = pull_joint(robot, weights, gradients, work, adjoint, chunk, substep, i, before, by_solved)
+        if wp.static(is_coupled):
+            by_solved = pull_mimics(robot, work, adjoint, substep, by_solved)
+        for i in range(total):
+            # Applied forces add to both velocities at the beginning of each substep.
+            by_rows[i].gain = by_rows[i].gain + by_rows[i].free_velocity + by_rows[i].velocity
+        return by_solved
+
+    return pull_substep

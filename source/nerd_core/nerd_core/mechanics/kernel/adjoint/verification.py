@@ -1,0 +1,122 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Whether the adjoint of the kernel can be used: its derivatives are tried against those of PyTorch on some states
+before. This file can be imported without Warp.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from ....contact.contacts import Contacts
+from ....files.messages import first_line
+from ....robot.spec import RobotSpec
+from ...actuators import Actuators
+from ...constraint_solver import ConstraintSolver
+from ..verification import SWITCH, Step, trial, warn_once
+
+if TYPE_CHECKING:
+    from ..robot import RobotKernel
+    from .robot import RobotGradient
+
+LARGEST_DIFFERENCE = 1.0e-2
+"""Largest difference of derivatives in half of the states, as a share of their size. Rounding makes a thousandth of
+that."""
+
+
+def verified_gradient(
+    spec: RobotSpec, robot: RobotKernel, state: Tensor, control: Tensor, reference: Step
+) -> RobotGradient | None:
+    """The step with gradients of a kernel that agrees with PyTorch, after its derivatives have agreed, too; else None,
+    with a warning that says why.
+
+    Args:
+        spec: The robot.
+        robot: Its kernel.
+        state: Some states, shape (M, S).
+        control: Controls for them, shape (M, C).
+        reference: The step in PyTorch.
+    """
+    strange = unknown(spec, robot.solver)
+    if strange:
+        warn_once(f"the adjoint of the kernel for '{spec.name}' does not know {strange}", "gradients of mechanics")
+        return None
+    try:
+        from .robot import RobotGradient
+
+        found = RobotGradient(robot)
+        apart = _gradient_difference(found, reference, *trial(spec, robot.solver, state, control))
+    except Exception as error:
+        warn_once(
+            f"no adjoint of the kernel was made for '{spec.name}' ({first_line(error)})", "gradients of mechanics"
+        )
+        return None
+    if apart < LARGEST_DIFFERENCE:
+        return found
+    warn_once(
+        f"those by the kernel for '{spec.name}' on {state.device} are off by {apart:.1g} of their size, expected less "
+        f"than {LARGEST_DIFFERENCE:.1g}; please report this ({SWITCH}=0 leaves mechanics to PyTorch without a "
+        "word)",
+        "gradients of mechanics",
+    )
+    return None
+
+
+def unknown(spec: RobotSpec, solver: ConstraintSolver) -> str:
+    """What a robot or its solver has that the kernel knows and its adjoint does not; empty for nothing.
+
+    Args:
+        spec: The robot.
+        solver: Its solver of contacts, stops and drives.
+    """
+    if solver.cfg.constraint_law != "fitted":
+        return f"the law '{solver.cfg.constraint_law}' of constraints"
+    return "actuators outside of the engine" if Actuators(spec).joints else ""
+
+
+def _gradient_difference(
+    found: RobotGradient, reference: Step, state: Tensor, control: Tensor, contacts: Contacts | None
+) -> float:
+    """Difference of derivatives from those of PyTorch as a share of their size: by states, controls and contacts in the
+    median of all environments, and by what is learned in those that are no further apart; the larger of both.
+    """
+    learned = [each for each in found.robot.solver.parameters() if each.requires_grad]
+    weights = torch.randn(state.shape, generator=torch.Generator().manual_seed(0)).to(state)
+
+    def derivatives(step: Step, counted: Tensor) -> tuple[list[Tensor], Tensor]:
+        inputs = [each.detach().requires_grad_() for each in (state, control)]
+        touching = None if contacts is None else contacts.map(lambda x: x if x.dtype == torch.bool else _leaf(x))
+        inputs += [] if touching is None else [touching.distance, touching.normal]
+        said = (step(inputs[0], inputs[1], touching) * weights * counted).sum()
+        by = torch.autograd.grad(said, [*inputs, *learned], allow_unused=True)
+        by = [torch.zeros_like(x) if each is None else each for x, each in zip([*inputs, *learned], by, strict=True)]
+        of_learned = by[len(inputs) :]
+        return by[: len(inputs)], torch.cat([x.flatten() for x in of_learned]) if learned else state.new_zeros(0)
+
+    with torch.autocast(state.device.type, enabled=False), torch.enable_grad():
+        everywhere = torch.ones_like(state[:, :1])
+        ours, theirs = derivatives(found, everywhere)[0], derivatives(reference, everywhere)[0]
+        whole = torch.stack([each.flatten(1).norm(dim=-1) for each in theirs]).norm(dim=0)
+        apart = torch.zeros_like(whole)
+        for a, b in zip(ours, theirs, strict=True):
+            size = b.flatten(1).norm(dim=-1) + 1.0e-3 * whole
+            apart = apart.maximum((a - b).flatten(1).norm(dim=-1) / size.clamp(min=1.0e-30))
+        apart = apart.nan_to_num(math.inf)
+        typical = apart.median()
+        counted = (apart <= typical).to(state).unsqueeze(-1)
+        a, b = derivatives(found, counted)[1], derivatives(reference, counted)[1]
+    of_learned = (a - b).norm() / b.norm().clamp(min=1.0e-30) if len(learned) else typical
+    return max(float(typical), float(of_learned.nan_to_num(math.inf)))
+
+
+def _leaf(values: Tensor) -> Tensor:
+    """The same numbers, by which derivatives are taken."""
+    return values.detach().requires_grad_()
+
+
+__all__ = ["LARGEST_DIFFERENCE", "verified_gradient"]

@@ -1,0 +1,347 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""The adjoint of the kernel of mechanics: its gradients are those of PyTorch, whatever a robot has."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+import torch
+
+from nerd_core.contact.contacts import ContactModel, Contacts
+from nerd_core.contact.grounds import PlaneGround
+from nerd_core.mechanics.config import MechanicsCfg
+from nerd_core.mechanics.kernel import verification
+from nerd_core.mechanics.step import Mechanics
+from nerd_core.robot.frames import ChangeCodec
+from nerd_core.robot.spec import Control, Mimic, RobotSpec
+from support.robots import ant, cartpole, driven, random_state, random_tree, with_inertias
+
+pytest.importorskip("warp", reason="needs Warp, which Isaac Lab brings")
+
+CONSTANTS = MechanicsCfg(substeps=4, hidden=0, slots=32, constraint_law="fitted")
+ENVS = 96
+
+
+def busy_tree(seed: int, floating: bool) -> RobotSpec:
+    """A random tree whose joints have drives of all kinds, friction, limits and stops, and whose bodies are damped,
+    slowed and weightless.
+    """
+    spec = driven(with_inertias(random_tree(seed, floating=floating)), lower=-0.5, upper=0.8, wraps=False)
+    of_joints = (
+        {"stiffness": 3.0e3, "effort_limit": 0.5},
+        {"friction": 0.01, "dynamic_friction": 0.008, "viscous_friction": 0.1},
+        {"friction": 50.0, "dynamic_friction": 1.0},
+        {"velocity_limit": 0.2},
+        {"drive": "acceleration"},
+        {"lower": 0.0, "upper": 5.0},
+        {},
+    )
+    of_bodies = (
+        {"linear_damping": 0.5, "angular_damping": 0.7},
+        {"max_linear_velocity": 0.4, "max_angular_velocity": 0.5},
+        {"has_gravity": False},
+        {},
+    )
+    joints = tuple(replace(each, **of_joints[i % 7]) for i, each in enumerate(spec.joints))  # pyright: ignore
+    bodies = tuple(replace(each, **of_bodies[i % 4]) for i, each in enumerate(spec.bodies))
+    return replace(spec, joints=joints, bodies=bodies)
+
+
+def finger_tree(seed: int, floating: bool) -> RobotSpec:
+    """A random tree in which one joint follows another firmly, and one does so by a spring."""
+    spec = driven(with_inertias(random_tree(seed, floating=floating)), lower=-0.5, upper=0.8, wraps=False)
+    mimics = {2: Mimic(spec.joint_names[0], 0.7, 0.1), 3: Mimic(spec.joint_names[1], -1.0, 0.0, 30.0, 0.7)}
+    joints = tuple(
+        replace(each, mimic=mimics[i], stiffness=0.0, damping=0.0) if i in mimics else each
+        for i, each in enumerate(spec.joints)
+    )
+    return replace(spec, joints=joints, controls=tuple(Control(each.name, "effort") for each in joints))
+
+
+def stopped_tree(seed: int, floating: bool) -> RobotSpec:
+    """A random tree of hinges and slides with stops, and drives that only brake."""
+    spec = with_inertias(random_tree(seed, floating=floating))
+    return replace(spec, joints=tuple(replace(each, lower=-0.5, upper=0.8, wraps=False) for each in spec.joints))
+
+
+CASES = {
+    "ant with rules": (with_inertias(ant()), replace(CONSTANTS, hidden=16)),
+    "ant whose friction slides": (replace(with_inertias(ant()), decimation=1), CONSTANTS),
+    "stops, floating": (stopped_tree(1, True), replace(CONSTANTS, hidden=8, substeps=2)),
+    "stops, fixed": (stopped_tree(3, False), replace(CONSTANTS, hidden=8, substeps=1)),
+    "drives and damping, floating": (busy_tree(3, True), CONSTANTS),
+    "drives and damping, fixed": (busy_tree(3, False), CONSTANTS),
+    "followers, floating": (finger_tree(2, True), CONSTANTS),
+}
+
+
+def mechanics_of(spec: RobotSpec, cfg: MechanicsCfg) -> Mechanics:
+    """Mechanics with other constants than those of the beginning, and rules that change them strongly."""
+    torch.manual_seed(0)
+    mechanics = Mechanics(spec, ChangeCodec(spec), cfg, has_contacts=bool(spec.slots))
+    with torch.no_grad():
+        for name, param in mechanics.named_parameters():
+            param.add_((0.1 if name.endswith("constants") else 0.3) * torch.randn_like(param))
+    return mechanics
+
+
+def situation(spec: RobotSpec, count: int = ENVS) -> tuple[torch.Tensor, torch.Tensor, Contacts | None]:
+    """States of which some touch a slope, some lean on stops and some do neither, with controls and contacts.
+    Orientations are not quite of length one, for gradients count there, too.
+    """
+    state = random_state(spec, count, seed=4, spread=0.5 if spec.floating_base else 0.2)
+    ground = PlaneGround(torch.nn.functional.normalize(torch.tensor([[0.1, 0.2, 1.0]])), torch.zeros(1))
+    control = torch.randn(count, spec.control_dim, generator=torch.Generator().manual_seed(5))
+    if spec.floating_base:
+        state[:, 2] = torch.linspace(-0.05, 1.5, count)
+        state[:, spec.state.root_quat] *= 1.1
+    contacts = ContactModel(spec)(state, ground) if spec.slots else None
+    if contacts is not None and not spec.floating_base:  # a fixed base may stand deep in the ground: no such contacts
+        contacts = replace(contacts, distance=contacts.distance.clamp(min=-0.01))
+    return state, control, contacts
+
+
+Derivatives = tuple[torch.Tensor, dict[str, torch.Tensor], torch.Tensor]
+
+
+def derivatives(
+    step: Callable, mechanics: Mechanics, counted: torch.Tensor, *situated: torch.Tensor | Contacts | None
+) -> Derivatives:
+    """What a step says, derivatives of a fixed sum of it by states, controls and contacts, and by all that is learned.
+
+    Args:
+        step: The step.
+        mechanics: Whose parameters are learned.
+        counted: One for environments that count, shape (M, 1).
+        *situated: State, control and contacts.
+    """
+    state, control, contacts = situated
+    assert isinstance(state, torch.Tensor) and isinstance(control, torch.Tensor)
+    inputs = {"state": state.detach().requires_grad_(), "control": control.detach().requires_grad_()}
+    if isinstance(contacts, Contacts):
+        contacts = contacts.map(lambda x: x if x.dtype == torch.bool else x.detach().requires_grad_())
+        inputs |= {"distance": contacts.distance, "normal": contacts.normal}
+    said = step(inputs["state"], inputs["control"], contacts)
+    weights = torch.randn(said.shape, generator=torch.Generator().manual_seed(6)).to(said)
+    learned = list(mechanics.parameters())
+    found = torch.autograd.grad((weights * counted * said).sum(), [*inputs.values(), *learned])
+    of_learned = torch.cat([each.flatten() for each in found[len(inputs) :]])
+    return said.detach(), dict(zip(inputs, found, strict=False)), of_learned
+
+
+def doubled(contacts: Contacts | None) -> Contacts | None:
+    """Contacts in double precision."""
+    return None if contacts is None else contacts.map(lambda x: x if x.dtype == torch.bool else x.double())
+
+
+def with_kernel(mechanics: Mechanics) -> Callable:
+    """The step of mechanics, which fails where PyTorch would have to step in."""
+
+    def step(*args: torch.Tensor | Contacts | None) -> torch.Tensor:
+        said = mechanics(*args)
+        assert mechanics._gradients and all(each is not None for each in mechanics._gradients.values())
+        return said
+
+    return step
+
+
+def apart(ours: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
+    """Difference of derivatives in each environment, as a share of their size."""
+    size = truth.flatten(1).norm(dim=-1)
+    return (ours - truth).flatten(1).norm(dim=-1) / (size + 1.0e-3 * size.mean() + 1.0e-12)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients_are_as_near_to_double_precision_as_those_of_pytorch(name: str):
+    """By states, controls, distances, normals, constants and rules: derivatives by the adjoint are off from double
+    precision by about what rounding makes of those of PyTorch, and environments in the air, at stops and on the ground
+    are among the half and the three quarters for which this is said.
+    """
+    spec, cfg = CASES[name]
+    mechanics, (state, control, contacts) = mechanics_of(spec, cfg), situation(spec)
+    if "slides" in name:
+        mechanics.solver.sliding_share = 0.7  # friction falls where a contact begins to slide
+    exact, every = copy.deepcopy(mechanics).double(), torch.ones(ENVS, 1)
+    doubles = state.double(), control.double(), doubled(contacts)
+    _, ours, _ = derivatives(with_kernel(mechanics), mechanics, every, state, control, contacts)
+    _, theirs, _ = derivatives(
+        lambda *args: mechanics._change(args[0], mechanics._next_state(*args)),
+        mechanics,
+        every,
+        state,
+        control,
+        contacts,
+    )
+    _, truth, _ = derivatives(exact, exact, every.double(), *doubles)
+    for part, expected in truth.items():
+        off, usual = apart(ours[part], expected), apart(theirs[part], expected)
+        assert expected.abs().max() > 1.0e-3, part
+        for share in (0.5, 0.75):
+            limit = 5.0 * usual.nan_to_num(math.inf).quantile(share) + 5.0e-6
+            assert off.quantile(share) < limit, f"{part}, {share}: got {off.quantile(share):.1e}, limit {limit:.1e}"
+    # What is learned is differentiated by all environments at once: by those in which numbers are no accident.
+    state_off = apart(theirs["state"], truth["state"]).maximum(apart(ours["state"], truth["state"]))
+    near = (state_off.nan_to_num(math.inf) < 1.0e-4).unsqueeze(-1)
+    assert near.sum() > ENVS // 2
+    _, _, of_ours = derivatives(with_kernel(mechanics), mechanics, near.float(), state, control, contacts)
+    _, _, of_truth = derivatives(exact, exact, near.double(), *doubles)
+    assert of_truth.norm() > 1.0e-3 and (of_ours - of_truth).norm() < 3.0e-4 * of_truth.norm()
+
+
+def test_what_a_step_says_does_not_depend_on_gradients():
+    """A step with gradients gives the bits of one without."""
+    spec, cfg = CASES["ant with rules"]
+    mechanics, situated = mechanics_of(spec, cfg), situation(spec)
+    said = derivatives(with_kernel(mechanics), mechanics, torch.ones(ENVS, 1), *situated)[0]
+    with torch.no_grad():
+        assert torch.equal(mechanics(*situated), said)
+
+
+def test_each_environment_is_differentiated_for_itself():
+    """Derivatives of a batch are the bits of those that its environments give alone, those by what is learned too,
+    on one thread or several.
+    """
+    spec, cfg = CASES["ant with rules"]
+    mechanics, (state, control, contacts) = mechanics_of(spec, cfg), situation(spec, 200)
+    assert contacts is not None
+    every = torch.ones(200, 1)
+    _, whole, learned = derivatives(with_kernel(mechanics), mechanics, every, state, control, contacts)
+    one = torch.tensor([7, 150])
+
+    def weighted(x: torch.Tensor, u: torch.Tensor, touching: Contacts) -> torch.Tensor:
+        said = torch.zeros(200, mechanics.codec.dim)
+        return said.index_copy(0, one, mechanics(x, u, touching))
+
+    _, some, _ = derivatives(weighted, mechanics, every, state[one], control[one], contacts[one])
+    assert all(torch.equal(some[part], whole[part][one]) for part in whole)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(3)
+        _, again, learned_again = derivatives(with_kernel(mechanics), mechanics, every, state, control, contacts)
+    finally:
+        torch.set_num_threads(before)
+    assert all(torch.equal(again[part], whole[part]) for part in whole) and torch.equal(learned, learned_again)
+
+
+def test_graphs_of_several_steps_do_not_share_their_memory():
+    """Steps that are taken before the first is differentiated, and graphs that are used twice, change no derivative."""
+    spec, cfg = CASES["ant with rules"]
+    mechanics, (state, control, contacts) = mechanics_of(spec, cfg), situation(spec)
+    step, controls = with_kernel(mechanics), [(i + 1.0) * control.clone().requires_grad_() for i in range(3)]
+    alone = [torch.autograd.grad(step(state, each, contacts).sum(), each)[0] for each in controls]
+    sums = [step(state, each, contacts).sum() for each in controls]
+    for _ in range(2):
+        for said, each, expected in zip(sums, controls, alone, strict=True):
+            assert torch.equal(torch.autograd.grad(said, each, retain_graph=True)[0], expected)
+    with torch.no_grad():
+        assert torch.equal(step(state, controls[0], contacts).sum(), sums[0])
+
+
+def test_back_propagation_through_time_is_that_of_pytorch():
+    """Gradients of what happens after eight steps agree with double precision where motion is smooth."""
+    spec, cfg = with_inertias(cartpole()), CONSTANTS
+    mechanics, (state, control, _) = mechanics_of(spec, cfg), situation(spec, 16)
+    exact = copy.deepcopy(mechanics).double()
+
+    def rolled(model: Mechanics, x: torch.Tensor, u: torch.Tensor) -> torch.Tensor:
+        u = u.detach().requires_grad_()
+        for _ in range(8):
+            x = model.codec.apply(x, model(x, u))
+        return torch.autograd.grad(x.sum(), u)[0]
+
+    ours, truth = rolled(mechanics, state, control), rolled(exact, state.double(), control.double())
+    assert mechanics._gradients and torch.allclose(ours.double(), truth, rtol=1e-3, atol=1e-5)
+
+
+def test_second_derivatives_are_refused_with_what_to_do():
+    """The adjoint has no graph of its own, and says how PyTorch is asked for one."""
+    spec = with_inertias(cartpole())
+    mechanics, (state, control, _) = mechanics_of(spec, CONSTANTS), situation(spec)
+    said = mechanics(state, control.requires_grad_())
+    with pytest.raises(RuntimeError, match="create_graph=True .* NERD_FUSED=0"):
+        torch.autograd.grad(said.sum(), control, create_graph=True)
+
+
+def test_a_frozen_model_is_differentiated_by_the_rest():
+    """With nothing to differentiate by, a step has no graph and no adjoint is made; controls alone get gradients of a
+    model that learns nothing.
+    """
+    spec = with_inertias(cartpole())
+    mechanics, (state, control, _) = mechanics_of(spec, CONSTANTS).requires_grad_(False), situation(spec)
+    assert not mechanics(state, control).requires_grad and not mechanics._gradients
+    (found,) = torch.autograd.grad(mechanics(state, control.requires_grad_()).sum(), control)
+    assert mechanics._gradients and found.abs().max() > 0.0
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda patch: patch.setattr(f"{ADJOINT}.make_adjoint", _fails), "no compiler"),
+        (lambda patch: patch.setattr(f"{ADJOINT}.RobotGradient.pull", _wrong("all")), "are off by"),
+        (lambda patch: patch.setattr(f"{ADJOINT}.RobotGradient.pull", _wrong("contacts")), "are off by"),
+        (lambda patch: patch.setattr(f"{ADJOINT}.RobotGradient.pull", _wrong("learned")), "are off by"),
+    ],
+    ids=["no adjoint", "wrong gradients", "no gradients by contacts", "wrong gradients by what is learned"],
+)
+def test_pytorch_differentiates_where_the_adjoint_cannot(
+    spoil: Callable, said: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    """Where the adjoint cannot be compiled or says something else, also about a part alone, PyTorch steps and one line
+    says why, once; steps without gradients are the kernel's still.
+    """
+    import nerd_core.mechanics.kernel.adjoint.robot  # noqa: F401
+
+    spec, cfg = CASES["ant with rules"]
+    situated, mechanics = situation(spec), mechanics_of(spec, cfg)
+    monkeypatch.setattr(verification, "_warned", set())
+    spoil(monkeypatch)
+    with caplog.at_level(logging.WARNING):
+        for each in (mechanics, copy.deepcopy(mechanics)):
+            found = derivatives(each, each, torch.ones(ENVS, 1), *situated)[1]
+            assert list(each._gradients.values()) == [None]
+            assert found["state"].isfinite().all() and found["normal"].abs().max() > 0.0
+    lines = [record.getMessage() for record in caplog.records]
+    assert len(lines) == 1 and said in lines[0] and "gradients of mechanics" in lines[0]
+    with torch.no_grad():
+        mechanics(*situated)
+    assert all(kernel is not None for kernel in mechanics._kernels.values())
+
+
+def test_what_the_adjoint_does_not_know_is_left_to_pytorch(caplog: pytest.LogCaptureFixture):
+    """With a law of constraints that it does not know, PyTorch differentiates, and one line says so."""
+    spec, situated = with_inertias(cartpole()), situation(with_inertias(cartpole()))
+    mechanics = mechanics_of(spec, replace(CONSTANTS, constraint_law="engine"))
+    verification._warned.clear()
+    with caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            derivatives(mechanics, mechanics, torch.ones(ENVS, 1), *situated)
+    assert list(mechanics._gradients.values()) == [None]
+    assert [record.getMessage() for record in caplog.records if "law 'engine'" in record.getMessage()] != []
+
+
+ADJOINT = "nerd_core.mechanics.kernel.adjoint.robot"
+
+
+def _fails(*_: object) -> None:
+    raise RuntimeError("no compiler\nwith a long story")
+
+
+def _wrong(what: str) -> Callable:
+    """Derivatives that are a tenth too large, in a part of them."""
+    from nerd_core.mechanics.kernel.adjoint.robot import RobotGradient
+
+    whole = RobotGradient.pull
+    spoiled = {"all": range(7), "contacts": (2, 3), "learned": (4, 5, 6)}[what]
+
+    def pull(*args: object) -> tuple[torch.Tensor, ...]:
+        found = whole(*args)  # pyright: ignore[reportArgumentType]
+        return tuple(1.1 * each if i in spoiled else each for i, each in enumerate(found))
+
+    return pull
