@@ -36,7 +36,7 @@ LOGS = ROOT / "logs" / "tests"
 UNIT_FOLDERS = ("tests/core", "tests/repo")
 ENGINE_FOLDER = "tests/isaaclab"
 NOTHING_COLLECTED = 5  # pytest's exit code
-TIMEOUT_S = {"unit": 480.0, "fast": 480.0, "ci": 1500.0}
+TIMEOUT_S = {"unit": 900.0, "fast": 900.0, "ci": 1500.0}
 BIN = Path(sys.executable).parent
 
 
