@@ -359,12 +359,12 @@ def test_another_model_at_the_same_place_is_measured_anew(model: Path, tmp_path:
 
 def test_help_lists_every_recipe(capsys):
     """The names that ``nerd demo`` and ``nerd reproduce`` accept are those of the recipes, and each stands for a
-    registered robot.
+    registered robot, or for a measured mechanism.
     """
-    for program, table in ((demo, recipes.DEMO), (reproduce, recipes.REPRODUCE)):
+    for program, table, more in ((demo, recipes.DEMO, ()), (reproduce, recipes.REPRODUCE, reproduce.MEASURED)):
         with pytest.raises(SystemExit):
             program.main(["--help"])
-        assert f"{{{','.join(table)}}}" in capsys.readouterr().out
+        assert f"{{{','.join((*table, *more))}}}" in capsys.readouterr().out
         assert {name.removesuffix("-network") for name in table} <= {record.name for record in all_robots()}
         assert all(recipe.name == name for name, recipe in table.items())
 

@@ -135,7 +135,7 @@ def test_files_that_are_cut_short_or_foreign(tmp_path: Path):
     (tmp_path / "link.h5").symlink_to(tmp_path / "cube.h5")
     (tmp_path / "folder.h5").mkdir()
     assert "is a link" in refused(tmp_path / "link.h5") and "directory" in refused(tmp_path / "folder.h5")
-    assert "No such file" in refused(tmp_path / "missing.h5")
+    assert "is not there" in refused(tmp_path / "missing.h5")
 
 
 def test_reading_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
