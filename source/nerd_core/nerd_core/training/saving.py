@@ -106,8 +106,8 @@ def restore_run(run: Run, out: Path) -> None:
     if any(others.values()):
         changed = "; ".join(f"{name}: {words}" for name, words in others.items() if words)
         raise TrainingError(
-            f"the run '{out}' was started on other data ({changed}): go on with the same, or start a new run from its "
-            f"weights (--start {out / BEST})"
+            f"the run '{out}' was started on other data ({changed[:400]}): go on with the same, or start a new run "
+            f"from its weights (--start {out / BEST})"
         )
     run.predictor.load_state_dict(_tensors(run, out / LAST))
     run.update, run.before = state["update"], state["seconds"]
