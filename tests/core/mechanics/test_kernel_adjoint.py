@@ -202,6 +202,19 @@ def test_gradients_are_as_near_to_double_precision_as_those_of_pytorch(name: str
     assert of_truth.norm() > 1.0e-3 and (of_ours - of_truth).norm() < 3.0e-4 * of_truth.norm()
 
 
+def test_a_stop_that_is_left_passes_on_what_brings_its_joint_to_rest():
+    """With the law of the engine, derivatives of joints that come back from their stops are used, and are those of
+    double precision.
+    """
+    (spec, cfg), every = CASES["engine: stops, fixed"], torch.ones(ENVS, 1)
+    mechanics, (state, control, contacts) = mechanics_of(spec, cfg), situation(spec)
+    exact = copy.deepcopy(mechanics).double()
+    doubles = state.double(), control.double(), doubled(contacts)
+    ours = derivatives(with_kernel(mechanics), mechanics, every, state, control, contacts)[1]["state"]
+    truth = derivatives(exact, exact, every.double(), *doubles)[1]["state"]
+    assert apart(ours, truth).median() < 1.0e-4
+
+
 def test_what_a_step_says_does_not_depend_on_gradients():
     """A step with gradients gives the bits of one without."""
     spec, cfg = CASES["ant with rules"]
