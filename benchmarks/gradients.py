@@ -179,7 +179,8 @@ def sorted_by_touch(
     """Some states of each regime with their controls: in the air, at a stop, on one foot, on more, before an impact."""
     spec, state, control = predictor.spec, states.flatten(0, 1), controls.flatten(0, 1)
     radius = torch.tensor([slot.radius for slot in spec.slots])
-    gap = predictor.contact_model(state, PlaneGround.flat()).distance - radius
+    contacts = predictor.contact_model(state, PlaneGround.flat())
+    gap = contacts.distance.masked_fill(~contacts.active, torch.inf) - radius  # far slots are at zero
     touching = torch.stack([(gap[:, of] < 0.0).any(-1) for of in _slots_by_body(predictor)]).sum(0)
     lowest = gap.amin(-1)
     after = torch.cat((lowest.view(states.shape[:2])[1:], torch.full((1, states.shape[1]), 1.0))).flatten()

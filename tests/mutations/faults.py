@@ -33,6 +33,7 @@ VALIDATION = f"{LIBRARY}/training/validation.py"
 SAVING = f"{LIBRARY}/training/saving.py"
 KERNEL = f"{LIBRARY}/mechanics/kernel/verification.py"
 ADJOINT = f"{LIBRARY}/mechanics/kernel/adjoint/verification.py"
+ADJOINT_STOPS = f"{LIBRARY}/mechanics/kernel/adjoint/joint_stops.py"
 STEP = f"{EXTENSION}/physics/neural_physics.py"
 STATE = f"{EXTENSION}/physics/robot_state.py"
 GROUND = f"{EXTENSION}/physics/ground.py"
@@ -66,6 +67,9 @@ TEST_EMA = "tests/core/training/test_ema.py"
 TEST_BEST = "tests/core/training/test_run.py::test_the_best_weights_are_kept_and_patience_ends_a_run"
 TEST_KERNEL = "tests/core/mechanics/test_kernel_verification.py"
 TEST_ADJOINT = "tests/core/mechanics/test_adjoint_verification.py"
+TEST_LEFT_STOP = (
+    "tests/core/mechanics/test_kernel_adjoint.py::test_a_stop_that_is_left_passes_on_what_brings_its_joint_to_rest"
+)
 TEST_STEP = "tests/isaaclab/test_neural_physics.py"
 TEST_STATE = "tests/isaaclab/test_robot_state.py"
 TEST_GROUND = "tests/isaaclab/test_ground.py"
@@ -229,6 +233,13 @@ FAULTS = (
     Fault(ADJOINT, "(apart <= typical)", "(apart < math.inf)", TEST_ADJOINT),
     Fault(ADJOINT, "return max(float(typical), ", "return min(float(typical), ", TEST_ADJOINT),
     Fault(ADJOINT, "touching.distance, touching.normal", "touching.distance", TEST_ADJOINT),
+    Fault(ADJOINT_STOPS, "correction >= 0.0 and excess >= 0.0:", "correction >= 1.0e9:", TEST_LEFT_STOP),
+    Fault(
+        ADJOINT_STOPS,
+        "softened = softened + softness(robot, work, softer, zeros)",
+        "softened = softened + 0.0",
+        TEST_LEFT_STOP,
+    ),
     # whom the model steps, whose history is emptied, and what the engine is left with
     Fault(STEP, "self._dynamics.reset(old ^ new)", "self._dynamics.reset(new)", TEST_STEP),
     Fault(STEP, "self._dynamics.reset(old ^ new)", "self._dynamics.reset(None)", TEST_STEP),

@@ -20,12 +20,13 @@ from nerd_core.mechanics.config import MechanicsCfg
 from nerd_core.mechanics.kernel import verification
 from nerd_core.mechanics.step import Mechanics
 from nerd_core.robot.frames import ChangeCodec
-from nerd_core.robot.spec import Control, Mimic, RobotSpec
+from nerd_core.robot.spec import Actuator, ActuatorLaw, Control, Mimic, RobotSpec
 from support.robots import ant, cartpole, driven, random_state, random_tree, with_inertias
 
 pytest.importorskip("warp", reason="needs Warp, which Isaac Lab brings")
 
 CONSTANTS = MechanicsCfg(substeps=4, hidden=0, slots=32, constraint_law="fitted")
+ENGINE = replace(CONSTANTS, constraint_law="engine")
 ENVS = 96
 
 
@@ -79,6 +80,12 @@ CASES = {
     "drives and damping, floating": (busy_tree(3, True), CONSTANTS),
     "drives and damping, fixed": (busy_tree(3, False), CONSTANTS),
     "followers, floating": (finger_tree(2, True), CONSTANTS),
+    "engine: ant with rules": (with_inertias(ant()), replace(ENGINE, hidden=16)),
+    "engine: ant whose friction slides": (replace(with_inertias(ant()), decimation=1), ENGINE),
+    "engine: stops, floating": (stopped_tree(1, True), replace(ENGINE, hidden=8, substeps=2)),
+    "engine: stops, fixed": (stopped_tree(3, False), replace(ENGINE, hidden=8, substeps=3)),
+    "engine: drives and damping, floating": (busy_tree(3, True), ENGINE),
+    "engine: followers, floating": (finger_tree(2, True), ENGINE),
 }
 
 
@@ -193,6 +200,19 @@ def test_gradients_are_as_near_to_double_precision_as_those_of_pytorch(name: str
     _, _, of_ours = derivatives(with_kernel(mechanics), mechanics, near.float(), state, control, contacts)
     _, _, of_truth = derivatives(exact, exact, near.double(), *doubles)
     assert of_truth.norm() > 1.0e-3 and (of_ours - of_truth).norm() < 3.0e-4 * of_truth.norm()
+
+
+def test_a_stop_that_is_left_passes_on_what_brings_its_joint_to_rest():
+    """With the law of the engine, derivatives of joints that come back from their stops are used, and are those of
+    double precision.
+    """
+    (spec, cfg), every = CASES["engine: stops, fixed"], torch.ones(ENVS, 1)
+    mechanics, (state, control, contacts) = mechanics_of(spec, cfg), situation(spec)
+    exact = copy.deepcopy(mechanics).double()
+    doubles = state.double(), control.double(), doubled(contacts)
+    ours = derivatives(with_kernel(mechanics), mechanics, every, state, control, contacts)[1]["state"]
+    truth = derivatives(exact, exact, every.double(), *doubles)[1]["state"]
+    assert apart(ours, truth).median() < 1.0e-4
 
 
 def test_what_a_step_says_does_not_depend_on_gradients():
@@ -315,15 +335,20 @@ def test_pytorch_differentiates_where_the_adjoint_cannot(
 
 
 def test_what_the_adjoint_does_not_know_is_left_to_pytorch(caplog: pytest.LogCaptureFixture):
-    """With a law of constraints that it does not know, PyTorch differentiates, and one line says so."""
-    spec, situated = with_inertias(cartpole()), situation(with_inertias(cartpole()))
-    mechanics = mechanics_of(spec, replace(CONSTANTS, constraint_law="engine"))
+    """With motors outside of the engine, which it does not know, PyTorch differentiates, and one line says so."""
+    plain = with_inertias(cartpole())
+    motor = Actuator("IdealPDActuator", law=ActuatorLaw(stiffness=8.0, damping=0.5, effort_limit=6.0))
+    none = {"stiffness": 0.0, "damping": 0.0, "effort_limit": math.inf, "wraps": False}
+    joints = tuple(replace(each, actuator=motor, **none) for each in plain.joints)  # pyright: ignore[reportArgumentType]
+    spec = replace(plain, joints=joints, controls=tuple(Control(each.name, "position") for each in joints))
+    situated, mechanics = situation(spec), mechanics_of(spec, ENGINE)
     verification._warned.clear()
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
             derivatives(mechanics, mechanics, torch.ones(ENVS, 1), *situated)
     assert list(mechanics._gradients.values()) == [None]
-    assert [record.getMessage() for record in caplog.records if "law 'engine'" in record.getMessage()] != []
+    lines = [each for each in (record.getMessage() for record in caplog.records) if "adjoint" in each]
+    assert len(lines) == 1 and "actuators outside of the engine" in lines[0]
 
 
 ADJOINT = "nerd_core.mechanics.kernel.adjoint.robot"

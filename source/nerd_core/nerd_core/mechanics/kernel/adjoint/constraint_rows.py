@@ -60,7 +60,9 @@ def pull_contact_rows(
         normal, bodies[body].linear_velocity + linear_bias, root_rotation, robot.solver.sliding_speed_squared
     )
     by_axes = wp.mat33()
-    by_point, by_bias = wp.vec3(), wp.vec3()
+    by_point, by_bias, by_way = wp.vec3(), wp.vec3(), wp.vec3()
+    by_rows[i].free_velocity = by_rows[i].free_velocity - by_rows[i].approach
+    by_rows[i].gap = by_rows[i].gap - by_rows[i].approach / dt
     by_all, by_all_gain = by_velocity, by_gain
     for axis in range(3):
         direction = normal
@@ -82,6 +84,10 @@ def pull_contact_rows(
         by_direction = by_force + wp.cross(by_torque, point) + by_speed * bias
         by_point = by_point + wp.cross(direction, by_torque)
         by_bias = by_bias + by_speed * direction
+        if robot.solver.way_is_bent == 1:
+            by_own = by_rows[i + axis].own_motion
+            by_way = by_way + by_own * direction
+            by_direction = by_direction + by_own * constants[Constant.LINEAR_BIAS_SHARE] * linear_bias
         for k in range(3):
             by_axes[axis, k] = by_direction[k]
     by_normal = wp.vec3(by_axes[0, 0], by_axes[0, 1], by_axes[0, 2])
@@ -94,14 +100,15 @@ def pull_contact_rows(
         wp.vec3(by_axes[2, 0], by_axes[2, 1], by_axes[2, 2]),
     )
     # Biases of the body.
-    by_constants[Constant.LINEAR_BIAS_SHARE] = by_constants[Constant.LINEAR_BIAS_SHARE] + wp.dot(by_bias, linear_bias)
+    by_linear = by_bias + by_way
+    by_constants[Constant.LINEAR_BIAS_SHARE] = by_constants[Constant.LINEAR_BIAS_SHARE] + wp.dot(by_linear, linear_bias)
     by_constants[Constant.ANGULAR_BIAS_SHARE] = by_constants[Constant.ANGULAR_BIAS_SHARE] + wp.dot(
         by_bias, angular_bias
     )
     by_angular = dt * constants[Constant.ANGULAR_BIAS_SHARE] * by_bias
     by_arm = wp.cross(by_angular, bodies[body].angular_bias)
     by_bodies[body].linear_bias = by_bodies[body].linear_bias + dt * (
-        constants[Constant.LINEAR_BIAS_SHARE] * by_bias + by_sliding
+        constants[Constant.LINEAR_BIAS_SHARE] * by_linear + by_sliding
     )
     by_bodies[body].linear_velocity = by_bodies[body].linear_velocity + by_sliding
     by_bodies[body].angular_bias = by_bodies[body].angular_bias + wp.cross(arm, by_angular)

@@ -15,11 +15,12 @@ from typing import Any
 
 import warp as wp
 
-from ...constants import EPSILON, TRAIT_CENTRE, UNREACHABLE, Constant, Factor
+from ...constants import EPSILON, TRAIT_CENTRE, Constant, Factor
 from ..constraint_solver import contact_factors
-from ..joint_stops import rate_factor, stop_gap
-from ..rules import Factors, rule_factors
+from ..joint_stops import rate_factor, softness
+from ..rules import Factors
 from .joint_drives import pull_drive_impulse, pull_friction_impulse, pull_speed_limit_impulse
+from .joint_stops import pull_correction, pull_stop_impulse
 from .mimic_joints import pull_mimics
 from .rules import pull_rule_factors
 
@@ -37,128 +38,8 @@ class RowAdjoint:
     delassus: float
     impulse: float
     displacement: float
-
-
-@wp.func
-def pull_correction(
-    robot: Any, weights: Any, adjoint: Any, share: int, of_rate: float, initial_gap: float, gap: float, by: float
-):
-    """The adjoint of the velocity at which a gap may be closed or a penetration is taken back.
-
-    Args:
-        robot: Tables of the robot.
-        weights: Constants and rules.
-        adjoint: Memory of the adjoint.
-        share: Which constant is the share of a penetration that is taken back.
-        of_rate: Factor of the rules.
-        initial_gap: Gap at the beginning of the physics step.
-        gap: Gap now.
-        by: Derivative by the velocity.
-
-    Returns:
-        Derivatives by the gap and by the factor.
-    """
-    by_constants = adjoint.constants
-    fastest = weights.constants[Constant.MAX_CORRECTION_SPEED]
-    per_substep = float(robot.solver.substeps) / robot.solver.dt
-    rate = per_substep
-    if initial_gap <= 0.0:
-        rate = weights.constants[share] * per_substep
-    if rate * of_rate * gap < -fastest:
-        by_constants[Constant.MAX_CORRECTION_SPEED] = by_constants[Constant.MAX_CORRECTION_SPEED] - by
-        return 0.0, 0.0
-    if initial_gap <= 0.0:
-        by_constants[share] = by_constants[share] + by * of_rate * gap * per_substep
-    return by * rate * of_rate, by * rate * gap
-
-
-@wp.func
-def pull_stop_impulse(
-    robot: Any,
-    weights: Any,
-    gradients: Any,
-    work: Any,
-    adjoint: Any,
-    chunk: int,
-    substep: int,
-    i: int,
-    velocity: float,
-    by_change: float,
-):
-    """The adjoint of :func:`~nerd_core.mechanics.kernel.constraint_solver.stop_impulse`.
-
-    Returns:
-        Derivative by the velocity.
-    """
-    rows = work.kept_rows[substep]
-    by_rows = adjoint.rows
-    by_joint_pos = adjoint.joint_pos
-    joint = robot.joints[i]
-    substep_dt, per_dt = robot.solver.dt / float(robot.solver.substeps), 1.0 / robot.solver.dt
-    fastest = weights.constants[Constant.MAX_CORRECTION_SPEED]
-    initial_gap = rows[i].gap
-    by_velocity = float(0.0)
-    if joint.has_stop == 1 and initial_gap < UNREACHABLE:
-        # The impulse of the stop is the larger of two, and the change is what is new of it.
-        by_new = by_rows[i].impulse + by_change
-        if work.kept_rows[substep + 1, i].impulse > 0.0:
-            delassus = rows[i].delassus
-            impulse = rows[i].impulse
-            sign = rows[i].sign
-            gap = stop_gap(joint, work.kept_joint_pos[substep, joint.place], sign)
-            rate = 1.0 / substep_dt
-            if initial_gap <= 0.0:
-                rate = weights.constants[Constant.STOP_BAUMGARTE] / substep_dt
-            features, traits = wp.vec4(), wp.vec4()
-            relaxation, of_rate = float(1.0), float(1.0)
-            share = delassus / (delassus + joint.typical_delassus)
-            if robot.solver.hidden > 0:
-                features = wp.vec4(gap * per_dt, initial_gap * per_dt, rows[i].velocity, impulse * delassus)
-                traits = wp.vec4(share - TRAIT_CENTRE, -TRAIT_CENTRE, 0.0, 1.0 - TRAIT_CENTRE)
-                factors = rule_factors(weights, robot.solver.hidden, substep, features, wp.vec3(), traits)
-                relaxation = factors[Factor.NORMAL_RELAXATION]
-                of_rate = rate_factor(factors, initial_gap)
-            missing = velocity + wp.max(rate * of_rate * gap, -fastest)
-            mass = relaxation / (robot.solver.softening * delassus)
-            by_velocity = -mass * by_new
-            by_gap, by_rate = pull_correction(
-                robot, weights, adjoint, int(Constant.STOP_BAUMGARTE), of_rate, initial_gap, gap, by_velocity
-            )
-            by_delassus = mass * missing / delassus * by_new
-            by_impulse = by_new - by_change
-            if robot.solver.hidden > 0:
-                by_factors = Factors()
-                by_factors[Factor.NORMAL_RELAXATION] = -missing / (robot.solver.softening * delassus) * by_new
-                if initial_gap > 0.0:
-                    by_factors[Factor.OPEN_GAP_RATE] = by_rate
-                else:
-                    by_factors[Factor.PENETRATION_RATE] = by_rate
-                by_features, by_unused, by_traits = pull_rule_factors(
-                    weights,
-                    gradients,
-                    chunk,
-                    robot.solver.hidden,
-                    substep,
-                    features,
-                    wp.vec3(),
-                    traits,
-                    by_factors,
-                )
-                by_gap = by_gap + per_dt * by_features[0]
-                by_rows[i].gap = by_rows[i].gap + per_dt * by_features[1]
-                by_rows[i].velocity = by_rows[i].velocity + by_features[2]
-                by_impulse = by_impulse + delassus * by_features[3]
-                by_delassus = (
-                    by_delassus
-                    + impulse * by_features[3]
-                    + by_traits[0] * (1.0 - share) / (delassus + joint.typical_delassus)
-                )
-            by_rows[i].impulse = by_impulse
-            by_rows[i].delassus = by_rows[i].delassus + by_delassus
-            by_joint_pos[joint.place] = by_joint_pos[joint.place] + sign * by_gap
-        else:
-            by_rows[i].impulse = -by_change
-    return by_velocity
+    own_motion: float
+    approach: float
 
 
 @wp.func
@@ -173,6 +54,7 @@ def pull_joint(
     i: int,
     solved: Any,
     by_solved: Any,
+    zeros: Any,
 ):
     """The adjoint of :func:`~nerd_core.mechanics.kernel.constraint_solver.solve_joint`.
 
@@ -187,6 +69,7 @@ def pull_joint(
         i: Row of the joint.
         solved: All impulses before the joint was solved, in whitened units.
         by_solved: Derivatives by those after it.
+        zeros: A generalised vector of zeros.
 
     Returns:
         Derivatives by those before it.
@@ -205,7 +88,9 @@ def pull_joint(
         brake = -braking * velocity
         by_change = wp.dot(by_solved, whitened)
         braked = velocity + delassus * brake
-        by_braked = pull_stop_impulse(robot, weights, gradients, work, adjoint, chunk, substep, i, braked, by_change)
+        by_braked = pull_stop_impulse(
+            robot, weights, gradients, work, adjoint, chunk, substep, i, braked, by_change, zeros
+        )
         by_brake = by_change + delassus * by_braked
         by_velocity = by_braked - braking * by_brake
         by_rows[i].delassus = by_rows[i].delassus + brake * by_braked + braking * braking * velocity * by_brake
@@ -227,6 +112,7 @@ def pull_driven_joint(
     i: int,
     solved: Any,
     by_solved: Any,
+    zeros: Any,
 ):
     """The adjoint of :func:`~nerd_core.mechanics.kernel.constraint_solver.solve_driven_joint`; arguments as of
     :func:`pull_joint`.
@@ -262,7 +148,7 @@ def pull_driven_joint(
     by_fast = pull_speed_limit_impulse(drive, adjoint, i, fast, mass, by_total)
     by_change = by_total + delassus * by_fast
     by_delassus = change * by_fast
-    by_braked = pull_stop_impulse(robot, weights, gradients, work, adjoint, chunk, substep, i, braked, by_change)
+    by_braked = pull_stop_impulse(robot, weights, gradients, work, adjoint, chunk, substep, i, braked, by_change, zeros)
     by_friction, by_led = by_change + delassus * by_braked, by_braked
     by_delassus = by_delassus + of_friction * by_braked
     if drive.has_friction == 1:
@@ -345,6 +231,7 @@ def pull_contact(
     near: float,
     before: Any,
     by_after: Any,
+    zeros: Any,
 ):
     """The adjoint of :func:`~nerd_core.mechanics.kernel.constraint_solver.solve_contact`; arguments as of
     :func:`pull_joint`, and the number of the contact and the trait of those that are near.
@@ -354,11 +241,14 @@ def pull_contact(
     by_rows = adjoint.rows
     by_whitened = adjoint.whitened_rows
     by_constants = adjoint.constants
+    by_softness = adjoint.softness
     constants = weights.constants
     i = robot.joints.shape[0] + 3 * contact
     impulse, old = after[i].impulse, rows[i].impulse
     by_solved = by_after
-    if impulse == 0.0 and old == 0.0 and rows[i + 1].impulse == 0.0 and rows[i + 2].impulse == 0.0:
+    has_floor = robot.solver.friction_floor > 0.0 and rows[i].approach > 0.0
+    touches = impulse > 0.0 or has_floor
+    if not touches and old == 0.0 and rows[i + 1].impulse == 0.0 and rows[i + 2].impulse == 0.0:
         by_rows[i].impulse = 0.0
         by_rows[i + 1].impulse = 0.0
         by_rows[i + 2].impulse = 0.0
@@ -374,7 +264,17 @@ def pull_contact(
     by_old = float(0.0)
     gap = rows[i].gap + rows[i].displacement
     factors, by_factors = Factors(1.0), Factors()
-    if impulse > 0.0:
+    # What a contact gives way, and how much it is pressed at least.
+    body, soft, least_pressed, by_soft = int(0), float(0.0), float(0.0), float(0.0)
+    softened = robot.solver.softening * rows[i].delassus
+    if touches:
+        body = int(robot.slots[int(work.contacts[contact])].body)
+        soft = softness(robot, work, body, zeros)
+        softened = softened + soft
+    if has_floor:
+        least_pressed = robot.solver.friction_floor * rows[i].approach / softened
+    pressed = wp.max(impulse, least_pressed)
+    if pressed > 0.0:
         x, y = rows[i + 1], rows[i + 2]
         solved = before + (impulse - old) * work.whitened_rows[i]
         if robot.solver.hidden > 0:
@@ -382,32 +282,43 @@ def pull_contact(
         # Friction and its cone.
         drift_rate = constants[Constant.FRICTION_RETURN] / substep_dt
         return_rate = drift_rate * factors[Factor.FRICTION_RETURN]
-        relaxation = factors[Factor.FRICTION_RELAXATION] / robot.solver.softening
+        friction_share = robot.solver.friction_share / robot.solver.softening
+        relaxation = friction_share * factors[Factor.FRICTION_RELAXATION]
+        x_softened, y_softened = x.delassus + soft, y.delassus + soft
         x_velocity = x.free_velocity + wp.dot(work.whitened_rows[i + 1], solved) + return_rate * x.displacement
         y_velocity = y.free_velocity + wp.dot(work.whitened_rows[i + 2], solved) + return_rate * y.displacement
-        a, b = x.impulse - relaxation / x.delassus * x_velocity, y.impulse - relaxation / y.delassus * y_velocity
+        a, b = x.impulse - relaxation / x_softened * x_velocity, y.impulse - relaxation / y_softened * y_velocity
         coefficient = constants[Constant.FRICTION_COEFFICIENT] * factors[Factor.FRICTION_COEFFICIENT]
         size = wp.sqrt(a * a + b * b + EPSILON)
-        share = coefficient * impulse / size
+        share = coefficient * pressed / size
         if share < 1.0:
             share = share * robot.solver.sliding_share
             along = a * by_a + b * by_b
             by_largest = robot.solver.sliding_share * along / size
             by_a, by_b = share * (by_a - along / (size * size) * a), share * (by_b - along / (size * size) * b)
-            by_new = by_new + coefficient * by_largest
+            by_pressed = coefficient * by_largest
+            if impulse >= least_pressed:
+                by_new = by_new + by_pressed
+            else:
+                by_rows[i].approach = by_rows[i].approach + robot.solver.friction_floor / softened * by_pressed
+                by_softened = -pressed / softened * by_pressed
+                by_soft = by_soft + by_softened
+                by_rows[i].delassus = by_rows[i].delassus + robot.solver.softening * by_softened
             by_constants[Constant.FRICTION_COEFFICIENT] = (
                 by_constants[Constant.FRICTION_COEFFICIENT]
-                + factors[Factor.FRICTION_COEFFICIENT] * impulse * by_largest
+                + factors[Factor.FRICTION_COEFFICIENT] * pressed * by_largest
             )
-            by_factors[Factor.FRICTION_COEFFICIENT] = constants[Constant.FRICTION_COEFFICIENT] * impulse * by_largest
+            by_factors[Factor.FRICTION_COEFFICIENT] = constants[Constant.FRICTION_COEFFICIENT] * pressed * by_largest
         by_old_a = by_old_a + by_a
         by_old_b = by_old_b + by_b
-        by_x, by_y = -relaxation / x.delassus * by_a, -relaxation / y.delassus * by_b
-        by_factors[Factor.FRICTION_RELAXATION] = (
-            -(x_velocity / x.delassus * by_a + y_velocity / y.delassus * by_b) / robot.solver.softening
+        by_x, by_y = -relaxation / x_softened * by_a, -relaxation / y_softened * by_b
+        by_factors[Factor.FRICTION_RELAXATION] = -friction_share * (
+            x_velocity / x_softened * by_a + y_velocity / y_softened * by_b
         )
-        by_rows[i + 1].delassus = by_rows[i + 1].delassus - by_x * x_velocity / x.delassus
-        by_rows[i + 2].delassus = by_rows[i + 2].delassus - by_y * y_velocity / y.delassus
+        by_x_softened, by_y_softened = -by_x * x_velocity / x_softened, -by_y * y_velocity / y_softened
+        by_soft = by_soft + by_x_softened + by_y_softened
+        by_rows[i + 1].delassus = by_rows[i + 1].delassus + by_x_softened
+        by_rows[i + 2].delassus = by_rows[i + 2].delassus + by_y_softened
         by_rows[i + 1].free_velocity = by_rows[i + 1].free_velocity + by_x
         by_rows[i + 2].free_velocity = by_rows[i + 2].free_velocity + by_y
         by_rows[i + 1].displacement = by_rows[i + 1].displacement + return_rate * by_x
@@ -427,32 +338,36 @@ def pull_contact(
     by_old = -by_change
     by_gap = float(0.0)
     if impulse > 0.0:
-        delassus, initial_gap = rows[i].delassus, rows[i].gap
+        initial_gap = rows[i].gap
         rate = 1.0 / substep_dt
         if initial_gap <= 0.0:
             rate = constants[Constant.CONTACT_BAUMGARTE] / substep_dt
         of_rate = rate_factor(factors, initial_gap)
         velocity = rows[i].free_velocity + wp.dot(work.whitened_rows[i], before)
         missing = velocity + wp.max(rate * of_rate * gap, -fastest)
-        mass = factors[Factor.NORMAL_RELAXATION] / (robot.solver.softening * delassus)
+        mass = factors[Factor.NORMAL_RELAXATION] / softened
         by_velocity = -mass * by_new
         by_gap, by_rate = pull_correction(
-            robot, weights, adjoint, int(Constant.CONTACT_BAUMGARTE), of_rate, initial_gap, gap, by_velocity
+            robot, weights, adjoint, int(Constant.CONTACT_BAUMGARTE), of_rate, initial_gap, fastest, gap, by_velocity
         )
-        by_factors[Factor.NORMAL_RELAXATION] = -missing / (robot.solver.softening * delassus) * by_new
+        by_factors[Factor.NORMAL_RELAXATION] = -missing / softened * by_new
         if initial_gap > 0.0:
             by_factors[Factor.OPEN_GAP_RATE] = by_rate
         else:
             by_factors[Factor.PENETRATION_RATE] = by_rate
         by_old = by_old + by_new
-        by_rows[i].delassus = by_rows[i].delassus + mass * missing / delassus * by_new
+        by_softened = mass * missing / softened * by_new
+        by_soft = by_soft + by_softened
+        by_rows[i].delassus = by_rows[i].delassus + robot.solver.softening * by_softened
         by_rows[i].free_velocity = by_rows[i].free_velocity + by_velocity
         by_whitened[i] = by_whitened[i] + by_velocity * before
         by_solved = by_solved + by_velocity * work.whitened_rows[i]
     by_rows[i].impulse = by_old
     by_rows[i + 1].impulse = by_old_a
     by_rows[i + 2].impulse = by_old_b
-    if impulse > 0.0 and robot.solver.hidden > 0:
+    if robot.solver.body_compliance > 0.0:
+        by_softness[body] = by_softness[body] + by_soft
+    if pressed > 0.0 and robot.solver.hidden > 0:
         by_gap = by_gap + pull_contact_factors(
             robot, weights, gradients, work, adjoint, chunk, substep, i, gap, near, by_factors
         )
@@ -478,6 +393,7 @@ def make_pull_substep(is_driven: bool, is_coupled: bool) -> Any:
         contacts: int,
         near: float,
         by_after: Any,
+        zeros: Any,
     ):
         """The adjoint of a substep of the solver.
 
@@ -492,6 +408,7 @@ def make_pull_substep(is_driven: bool, is_coupled: bool) -> Any:
             contacts: How many contacts there are.
             near: Trait of how many slots are near.
             by_after: Derivatives by all impulses at the end of the substep, in whitened units.
+            zeros: A generalised vector of zeros.
 
         Returns:
             Derivatives by those at its beginning.
@@ -511,6 +428,8 @@ def make_pull_substep(is_driven: bool, is_coupled: bool) -> Any:
             by_velocity = by_rows[i].velocity + substep_dt * by_rows[i].displacement
             if i < count:
                 by_velocity = by_velocity + substep_dt * work.kept_rows[substep, i].sign * by_joint_pos[joints[i].place]
+            ahead = 1.0 - (float(substep) + 0.5) / float(robot.solver.substeps)
+            by_rows[i].own_motion = by_rows[i].own_motion - substep_dt * ahead * by_rows[i].displacement
             by_rows[i].velocity = 0.0
             by_rows[i].free_velocity = by_rows[i].free_velocity + by_velocity
             by_whitened[i] = by_whitened[i] + by_velocity * end
@@ -519,17 +438,19 @@ def make_pull_substep(is_driven: bool, is_coupled: bool) -> Any:
             contact = contacts - 1 - number
             before = solved[1 + count + contact]
             by_solved = pull_contact(
-                robot, weights, gradients, work, adjoint, chunk, substep, contact, near, before, by_solved
+                robot, weights, gradients, work, adjoint, chunk, substep, contact, near, before, by_solved, zeros
             )
         for number in range(count):
             i = count - 1 - number
             before = solved[1 + i]
             if wp.static(is_driven):
                 by_solved = pull_driven_joint(
-                    robot, weights, gradients, work, adjoint, chunk, substep, i, before, by_solved
+                    robot, weights, gradients, work, adjoint, chunk, substep, i, before, by_solved, zeros
                 )
             else:
-                by_solved = pull_joint(robot, weights, gradients, work, adjoint, chunk, substep, i, before, by_solved)
+                by_solved = pull_joint(
+                    robot, weights, gradients, work, adjoint, chunk, substep, i, before, by_solved, zeros
+                )
         if wp.static(is_coupled):
             by_solved = pull_mimics(robot, work, adjoint, substep, by_solved)
         for i in range(total):

@@ -9,6 +9,7 @@ import warp as wp
 
 from ...constants import CONTACT_COUNT_UNIT, TRAIT_CENTRE, Constant
 from ..contact_constraints import slot_centre
+from ..joint_stops import forget_softness
 from ..multibody import centroidal_momentum, point_inertia, weighted_sum
 from ..physical_parameters import ParameterRows
 from ..step import (
@@ -24,6 +25,7 @@ from .body_damping import pull_damping_force, pull_special_gravity_force
 from .constraint_rows import pull_inverse_factor, pull_product, pull_rows, pull_unwhitened
 from .constraint_solver import RowAdjoint, make_pull_substep
 from .joint_drives import DriveAdjoint, pull_constraint_masses, pull_slowing
+from .joint_stops import pull_softness
 from .multibody import (
     BodyAdjoint,
     clear_bodies,
@@ -264,6 +266,7 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
         bodies: wp.array[BodyAdjoint]
         joint_pos: wp.array[float]
         drives: wp.array[DriveAdjoint]
+        softness: wp.array[float]
         rows: wp.array[RowAdjoint]
         whitened_rows: wp.array[generalised]
         factor: wp.array[generalised]
@@ -289,6 +292,8 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
         own_bodies = wp.zeros(shape=(body_count,), dtype=BodyAdjoint)
         own_joint_pos = wp.zeros(shape=(joint_count,), dtype=float)
         own_drives = wp.zeros(shape=(drive_count,), dtype=DriveAdjoint)
+        own_softness = wp.zeros(shape=(body_count,), dtype=float)
+        known_softness = wp.zeros(shape=(body_count,), dtype=float)
         own_rows = wp.zeros(shape=(row_count,), dtype=RowAdjoint)
         own_whitened = wp.zeros(shape=(row_count,), dtype=generalised)
         own_factor = wp.zeros(shape=(dim,), dtype=generalised)
@@ -300,6 +305,7 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
         adjoint.bodies = wp.array(ptr=own_bodies.ptr, shape=(body_count,), dtype=BodyAdjoint)
         adjoint.joint_pos = wp.array(ptr=own_joint_pos.ptr, shape=(joint_count,), dtype=float)
         adjoint.drives = wp.array(ptr=own_drives.ptr, shape=(drive_count,), dtype=DriveAdjoint)
+        adjoint.softness = wp.array(ptr=own_softness.ptr, shape=(body_count,), dtype=float)
         adjoint.rows = wp.array(ptr=own_rows.ptr, shape=(row_count,), dtype=RowAdjoint)
         adjoint.whitened_rows = wp.array(ptr=own_whitened.ptr, shape=(row_count,), dtype=generalised)
         adjoint.factor = wp.array(ptr=own_factor.ptr, shape=(dim,), dtype=generalised)
@@ -308,6 +314,7 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
         adjoint.offsets = wp.array(ptr=own_offsets.ptr, shape=(slot_count,), dtype=float)
         adjoint.normals = wp.array(ptr=own_normals.ptr, shape=(slot_count,), dtype=wp.vec3)
         work = Work()
+        work.softness = wp.array(ptr=known_softness.ptr, shape=(body_count,), dtype=float)
         work.grounds = trace.grounds[env]
         tree = robot.tree
         joints = robot.joints
@@ -317,6 +324,7 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
         by_rows = adjoint.rows
         by_whitened = adjoint.whitened_rows
         by_drives = adjoint.drives
+        by_softness = adjoint.softness
         factor = adjoint.factor
         zeros = generalised()
         dt = robot.solver.dt
@@ -424,6 +432,9 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
             for i in range(robot.drives.shape[0]):
                 by_drives[i].impulse = 0.0
                 by_drives[i].effective_mass = 0.0
+            forget_softness(work)
+            for i in range(body_count):
+                by_softness[i] = 0.0
             by_impulses = pull_unwhitened(adjoint, work, impulses, by_solved, zeros)
             by_sum = dt / float(substeps) * pull_unwhitened(adjoint, work, record.moved, by_moved, zeros)
             near = CONTACT_COUNT_UNIT * float(record.near) - TRAIT_CENTRE
@@ -441,7 +452,9 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
                     record.contacts,
                     near,
                     by_impulses + by_sum,
+                    zeros,
                 )
+            by_turn = by_turn + pull_softness(robot, work, adjoint, zeros)
             if wp.static(is_driven):
                 by_turn = by_turn + pull_constraint_masses(robot, work, adjoint, zeros)
             gain = record.applied / float(substeps)

@@ -17,7 +17,6 @@ from ....contact.contacts import Contacts
 from ....files.messages import first_line
 from ....robot.spec import RobotSpec
 from ...actuators import Actuators
-from ...constraint_solver import ConstraintSolver
 from ..verification import SWITCH, Step, trial, warn_once
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def verified_gradient(
         control: Controls for them, shape (M, C).
         reference: The step in PyTorch.
     """
-    strange = unknown(spec, robot.solver)
+    strange = unknown(spec)
     if strange:
         warn_once(f"the adjoint of the kernel for '{spec.name}' does not know {strange}", "gradients of mechanics")
         return None
@@ -67,15 +66,12 @@ def verified_gradient(
     return None
 
 
-def unknown(spec: RobotSpec, solver: ConstraintSolver) -> str:
-    """What a robot or its solver has that the kernel knows and its adjoint does not; empty for nothing.
+def unknown(spec: RobotSpec) -> str:
+    """What a robot has that the kernel knows and its adjoint does not; empty for nothing.
 
     Args:
         spec: The robot.
-        solver: Its solver of contacts, stops and drives.
     """
-    if solver.cfg.constraint_law != "fitted":
-        return f"the law '{solver.cfg.constraint_law}' of constraints"
     return "actuators outside of the engine" if Actuators(spec).joints else ""
 
 
