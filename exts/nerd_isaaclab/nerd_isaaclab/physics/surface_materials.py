@@ -43,7 +43,7 @@ def shape_materials(robot: Articulation, shapes: Sequence[Usd.Prim]) -> list[Mat
         shapes: Its collision shapes in the order of the engine: body by body.
     """
     authored, held = [material_of(shape) for shape in shapes], held_by_engine(robot)
-    if held is None or held.shape[1:] != (len(shapes), 3):
+    if held is None or not shapes or held.shape[1:] != (len(shapes), 3):
         return authored
     # in the middle of the environments, where an event has made them differ
     rows = held.quantile(0.5, dim=0).tolist()
@@ -99,6 +99,8 @@ def held_by_engine(robot: Articulation) -> torch.Tensor | None:
     try:
         if hasattr(view, "get_material_properties"):
             values = view.get_material_properties()
+        elif "ovphysx" not in robot.__backend_name__:  # other engines have other views
+            return None
         else:
             import warp as wp
             from isaaclab_ov import tensor_types
