@@ -3,7 +3,7 @@
 
 """Planted faults in the code that judges, see ``tests/mutations/faults.py``: tests of the fast tier notice each.
 
-``./nerd test --slow tests/repo/test_mutations.py`` plants one after the other, some five seconds each. All 161 are
+``./nerd test --slow tests/repo/test_mutations.py`` plants one after the other, some five seconds each. All are
 noticed.
 """
 
