@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 from nerd_core.mechanics.actuators import WITHOUT_MEMORY
 from nerd_core.robot.spec import Actuator, ActuatorLaw, Parameter
 
+from .engine_numbers import NO_LIMIT
+
 if TYPE_CHECKING:
     import torch
     from isaaclab.assets import Articulation
@@ -36,10 +38,6 @@ NOT_OF_THE_LAW = (
     "velocity_limit_sim",
 )
 """Settings that name the law and its joints, and those that the engine holds, which stand in the joints."""
-
-
-NO_LIMIT = 1.0e9
-"""A larger effort or speed is no limit [N m or N, rad/s or m/s]."""
 
 
 def read_actuators(robot: Articulation) -> dict[str, Actuator]:

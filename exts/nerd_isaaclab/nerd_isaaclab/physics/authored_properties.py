@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from nerd_core.robot.parts import DriveKind, Mimic
 
+from .engine_numbers import NO_LIMIT, six_digits
+
 if TYPE_CHECKING:
     from pxr import Usd
 
@@ -25,9 +27,6 @@ MAX_LINEAR_VELOCITY, MAX_ANGULAR_VELOCITY = math.inf, 100.0
 POSITION_ITERATIONS, VELOCITY_ITERATIONS = 32, 1
 """Iterations of the solver for an articulation in PhysX's USD schema."""
 
-NO_LIMIT = 1.0e9
-"""A speed that is larger is no limit [m/s, degrees/s]."""
-
 
 def body_damping(prim: Usd.Prim) -> dict[str, Any]:
     """How a body is damped and whether gravity acts on it: fields of a specification's body.
@@ -39,10 +38,10 @@ def body_damping(prim: Usd.Prim) -> dict[str, Any]:
     angular = _authored(prim, "physxRigidBody:maxAngularVelocity", math.degrees(MAX_ANGULAR_VELOCITY))
     return {
         "has_gravity": not _authored(prim, "physxRigidBody:disableGravity", False),
-        "linear_damping": _short(_authored(prim, "physxRigidBody:linearDamping", LINEAR_DAMPING)),
-        "angular_damping": _short(_authored(prim, "physxRigidBody:angularDamping", ANGULAR_DAMPING)),
-        "max_linear_velocity": _short(linear) if linear < NO_LIMIT else math.inf,
-        "max_angular_velocity": _short(math.radians(angular)) if angular < NO_LIMIT else math.inf,
+        "linear_damping": six_digits(_authored(prim, "physxRigidBody:linearDamping", LINEAR_DAMPING)),
+        "angular_damping": six_digits(_authored(prim, "physxRigidBody:angularDamping", ANGULAR_DAMPING)),
+        "max_linear_velocity": six_digits(linear) if linear < NO_LIMIT else math.inf,
+        "max_angular_velocity": six_digits(math.radians(angular)) if angular < NO_LIMIT else math.inf,
     }
 
 
@@ -65,7 +64,7 @@ def mimic_of(prim: Usd.Prim) -> Mimic | None:
     relation = prim.GetRelationship("newton:mimicJoint")
     if relation and relation.GetTargets() and _authored(prim, "newton:mimicEnabled", True):
         ratio, offset = _authored(prim, "newton:mimicCoef1", 1.0), _authored(prim, "newton:mimicCoef0", 0.0)
-        return Mimic(relation.GetTargets()[0].name, _short(ratio), _short(_in_radians(prim, offset)))
+        return Mimic(relation.GetTargets()[0].name, six_digits(ratio), six_digits(_in_radians(prim, offset)))
     for schema in prim.GetAppliedSchemas() or ():
         if schema.startswith("PhysxMimicJointAPI:"):
             start = f"physxMimicJoint:{schema.partition(':')[2]}"
@@ -73,8 +72,8 @@ def mimic_of(prim: Usd.Prim) -> Mimic | None:
             if targets:
                 ratio, offset = (_authored(prim, f"{start}:{name}", 0.0) for name in ("gearing", "offset"))
                 spring = (_authored(prim, f"{start}:{name}", 0.0) for name in ("naturalFrequency", "dampingRatio"))
-                offset = _short(-_in_radians(prim, offset))
-                return Mimic(targets[0].name, -_short(ratio), offset, *map(_short, spring))
+                offset = six_digits(-_in_radians(prim, offset))
+                return Mimic(targets[0].name, -six_digits(ratio), offset, *map(six_digits, spring))
     return None
 
 
@@ -120,11 +119,6 @@ def _authored(prim: Usd.Prim, name: str, otherwise: Any) -> Any:
 def _in_radians(prim: Usd.Prim, value: float) -> float:
     """A position of a joint in SI: USD has degrees for hinges."""
     return math.radians(value) if prim.GetTypeName() == "PhysicsRevoluteJoint" else value
-
-
-def _short(value: float) -> float:
-    """Six significant digits: the noise of single precision means nothing."""
-    return float(f"{float(value):.6g}") + 0.0
 
 
 __all__ = ["body_damping", "drive_kind", "mimic_of", "other_forces", "solver_iterations"]

@@ -27,7 +27,8 @@ from nerd_core.robot.materials import Material, combined
 from nerd_core.robot.physical_parameters import JOINT_FIELDS, PhysicalParameters, own_shape, specified
 from nerd_core.robot.spec import RobotSpec
 
-from .robot_description import JOINT_DATA, NO_LIMIT, shape_of_slots
+from .engine_numbers import NO_LIMIT
+from .robot_description import JOINT_DATA, shape_of_slots
 from .surface_materials import ground_material, held_by_engine
 
 if TYPE_CHECKING:

@@ -25,6 +25,7 @@ from nerd_core.robot.spec import Body, ContactSlot, Control, ControlKind, Inerti
 from .actuators import nominal_values, read_actuators
 from .authored_properties import body_damping, drive_kind, mimic_of, other_forces, solver_iterations
 from .collision_slots import shapes_of_body, slots_by_shape, slots_of_body
+from .engine_numbers import NO_LIMIT, six_digits
 from .surface_materials import ground_material, shape_materials
 
 if TYPE_CHECKING:
@@ -41,9 +42,6 @@ without."""
 
 TRIALS = 3
 """Random actions that are tried to find the controls: each after the first shows which targets respond."""
-
-NO_LIMIT = 1.0e9
-"""Engines write a joint without limit or an effort without bound as a number larger than this."""
 
 JOINT_DATA = {
     "stiffness": "joint_stiffness",
@@ -254,10 +252,10 @@ def _inertias(robot: Articulation) -> list[Inertia]:
     matrices = data.body_inertia.torch[0].reshape(-1, 9).tolist()
     return [
         Inertia(
-            _short(mass),
+            six_digits(mass),
             _rounded(centre),
-            (_short(m[0]), _short(m[4]), _short(m[8])),
-            (_short(m[1]), _short(m[2]), _short(m[5])),
+            (six_digits(m[0]), six_digits(m[4]), six_digits(m[8])),
+            (six_digits(m[1]), six_digits(m[2]), six_digits(m[5])),
         )
         for mass, centre, m in zip(masses, centres, matrices, strict=True)
     ]
@@ -433,12 +431,7 @@ def _quat(value) -> tuple[float, float, float, float]:
 
 def _round(value: float) -> float:
     """Six significant digits and seven decimals: the noise of single precision must not change a hash."""
-    return round(_short(value), 7) + 0.0
-
-
-def _short(value: float) -> float:
-    """Six significant digits."""
-    return float(f"{float(value):.6g}") + 0.0
+    return round(six_digits(value), 7) + 0.0
 
 
 def _rounded(values) -> tuple:

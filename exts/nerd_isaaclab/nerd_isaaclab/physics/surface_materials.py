@@ -17,6 +17,7 @@ import torch
 
 from nerd_core.robot.materials import Material
 
+from .engine_numbers import six_digits
 from .static_shapes import static_colliders
 
 if TYPE_CHECKING:
@@ -50,9 +51,9 @@ def shape_materials(robot: Articulation, shapes: Sequence[Usd.Prim]) -> list[Mat
     return [
         dataclasses.replace(
             material,
-            static_friction=_short(static),
-            dynamic_friction=_short(dynamic),
-            restitution=_short(max(restitution, 0.0)),
+            static_friction=six_digits(static),
+            dynamic_friction=six_digits(dynamic),
+            restitution=six_digits(max(restitution, 0.0)),
         )
         for material, (static, dynamic, restitution) in zip(authored, rows, strict=True)
     ]
@@ -85,7 +86,7 @@ def material_of(shape: Usd.Prim) -> Material:
     for name, attribute in ATTRIBUTES.items():
         value = prim.GetAttribute(attribute).Get() if prim.HasAttribute(attribute) else None
         if value is not None:
-            values[name] = str(value) if name.endswith("combine") else _short(max(value, 0.0))
+            values[name] = str(value) if name.endswith("combine") else six_digits(max(value, 0.0))
         elif name.endswith("friction"):
             values[name] = 0.0  # a material that does not say its friction has none
     return Material(**values)
@@ -110,11 +111,6 @@ def held_by_engine(robot: Articulation) -> torch.Tensor | None:
         return None
     values = values if isinstance(values, torch.Tensor) else torch.as_tensor(values)
     return values.float().cpu() if values.ndim == 3 else None
-
-
-def _short(value: float) -> float:
-    """Six significant digits: the noise of single precision means nothing."""
-    return float(f"{float(value):.6g}") + 0.0
 
 
 __all__ = ["ground_material", "held_by_engine", "material_of", "shape_materials"]
