@@ -24,8 +24,8 @@ import torch
 from torch import Tensor, nn
 
 from ..contact.contacts import Contacts
-from ..mechanics.config import CompliantCfg
 from ..mechanics.augmentation.augmented_step import make_mechanics
+from ..mechanics.config import CompliantCfg
 from ..mechanics.step import Mechanics
 from ..robot.frames import ChangeCodec
 from ..robot.physical_parameters import PhysicalParameters, specified

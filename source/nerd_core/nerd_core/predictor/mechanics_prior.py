@@ -11,8 +11,8 @@ from typing import Literal, override
 from torch import Tensor
 
 from ..contact.contacts import Contacts
-from ..mechanics.config import MechanicsCfg
 from ..mechanics.augmentation.augmented_step import AugmentedMechanics, make_mechanics
+from ..mechanics.config import MechanicsCfg
 from ..mechanics.step import Mechanics
 from ..robot.frames import ChangeCodec
 from ..robot.physical_parameters import PhysicalParameters

@@ -25,6 +25,7 @@ from .networks import ElementNetworks
 from .quantities import PARAMETERS, element_names, plural
 from .readings import Readings, usual
 
+
 class Columns(NamedTuple):
     """What a network sees of one quantity of one element."""
 
@@ -85,8 +86,8 @@ class BlueprintNetworks(nn.Module):
             chosen = [rows_of(spec, each) for each in outputs]
             if any(rows != chosen[0] for rows in chosen):
                 raise ValueError(
-                    f"got the outputs {list(blueprint.outputs)} of different {plural(blueprint.per)}, expected the same for "
-                    "all: make a blueprint for each"
+                    f"got the outputs {list(blueprint.outputs)} of different {plural(blueprint.per)}, expected the "
+                    "same for all: make a blueprint for each"
                 )
             self.rows = chosen[0]
             """Numbers of the elements whose quantities are changed."""
@@ -100,9 +101,7 @@ class BlueprintNetworks(nn.Module):
         self.register_buffer("_rows", torch.tensor(self.rows), persistent=False)
         self.register_buffer("input_scale", torch.ones(columns))
         count = len(self.rows) if blueprint.sharing == "separate" else 1
-        self.networks = ElementNetworks(
-            count, columns, blueprint.hidden, sum(self._widths), blueprint.activation
-        )
+        self.networks = ElementNetworks(count, columns, blueprint.hidden, sum(self._widths), blueprint.activation)
         self._squares: list[Tensor] = []
 
     @property
@@ -192,7 +191,8 @@ class BlueprintNetworks(nn.Module):
         lower = term.quantity.least if given is None else max(given, term.quantity.least)
         if lower == -math.inf and upper is None:
             return value
-        return value + (value.clamp(lower, math.inf if upper is None else upper) - value).detach()
+        within = value.clamp(lower, math.inf if upper is None else upper).detach()
+        return within + (value - value.detach())
 
 
 class Augmentation(nn.Module):

@@ -90,8 +90,9 @@ class AugmentedMechanics(Mechanics):
         # From a root at the origin: nothing depends on where it is.
         begin = now = torch.cat((torch.zeros_like(state[:, place]), state[:, place.stop :]), dim=-1)
         near = contacts
-        for self._passed in range(self._decimation):
-            if self._passed and contacts is not None and self._slots is not None:
+        for number in range(self._decimation):
+            self._passed = number
+            if number and contacts is not None and self._slots is not None:
                 near = advanced(contacts, self._slots, begin, now)
             following = self._physics_step(now, control, near, rows)
             moved = now[:, place] + following[:, place]

@@ -122,17 +122,20 @@ class Blueprint:
 
     def _check_output(self, output: Term) -> None:
         """Raises ValueError for an output that nothing can change, or never within the bounds."""
+        least = output.quantity.least
         if not output.quantity.is_output:
             raise ValueError(
-                f"got the output '{printable(str(output)[:80])}', which follows from the state or the specification and cannot be changed; "
-                "expected one that the table of docs/blueprints.md marks, as joint_torque"
+                f"got the output '{output.quantity.name}', which follows from state and controls alone: nothing can "
+                "change it. Expected one that the table of docs/blueprints.md marks, as joint_torque"
             )
+        if output.quantity.name == "contact_distance" and self.mode == "replace":
+            raise ValueError("got contact_distance with mode=replace, expected mode=residual: distances are measured")
         if output.element == ALL:
-            raise ValueError(f"got the output '{printable(str(output)[:80])}', expected '{output.quantity.name}' for that of each")
-        if self.upper is not None and self.upper <= output.quantity.least:
+            raise ValueError(f"got the output '{output}', expected '{output.quantity.name}' for that of each")
+        if self.upper is not None and self.upper <= least:
             raise ValueError(
-                f"got upper={self.upper:g} for '{output.quantity.name}', which is never below {output.quantity.least:g}: these "
-                f"bounds contradict each other, expected upper > {output.quantity.least:g}"
+                f"got upper={self.upper:g} for '{output.quantity.name}', which is never below {least:g}: these bounds "
+                f"contradict each other, expected upper > {least:g}"
             )
 
     @property
@@ -221,7 +224,9 @@ def rows_of(spec: RobotSpec, term: Term) -> list[int]:
     per = term.quantity.per
     names = element_names(spec, per)
     if not names:
-        raise ValueError(f"got '{term}' in a blueprint for '{spec.name}', which has no {plural(per)}: expected what it has")
+        raise ValueError(
+            f"got '{term}' in a blueprint for '{spec.name}', which has no {plural(per)}: expected what it has"
+        )
     if term.element is None or term.element == ALL:
         return list(range(len(names)))
     if term.element not in names:

@@ -76,7 +76,9 @@ def _quantities() -> tuple[Quantity, ...]:
         Quantity("gravity", "robot", 3, "m/s^2", bodies, "gravity, environment axes", True),
         Quantity("mass", "body", 1, "kg", bodies, "mass of a body", True, 0.0),
         Quantity("centre_of_mass", "body", 3, "m", bodies, "centre of mass, frame of the body", True),
-        Quantity("inertia", "body", 3, "kg m^2", bodies, "moments about the centre of mass, axes of the body", True, 0.0),
+        Quantity(
+            "inertia", "body", 3, "kg m^2", bodies, "moments about the centre of mass, axes of the body", True, 0.0
+        ),
         Quantity("armature", "joint", 1, "kg m^2 or kg", bodies, "inertia added to a joint", True, 0.0),
         Quantity("joint_torque", "joint", 1, effort, forces, "effort on a joint, by controls and actuators", True),
         Quantity("body_force", "body", 3, "N", forces, "force on the centre of mass, axes of the body", True),

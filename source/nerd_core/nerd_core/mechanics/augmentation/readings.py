@@ -155,6 +155,11 @@ class Readings:
     def _specification(self) -> PhysicalParameters:
         return specified(self._spec).map(lambda each: each.to(self._state))
 
+    @property
+    def _friction(self) -> Tensor:
+        """The learned coefficient of friction of contacts at rest, shape ()."""
+        return self._mechanics.solver.friction.to(self._state)
+
     @cached_property
     def _rotation(self) -> Tensor | None:
         """Rotation matrices of the root, shape (3, 3, M)."""
@@ -262,7 +267,7 @@ class Readings:
             return found
         slots, bodies = len(self._spec.slots), len(self._spec.bodies)
         if name in ("static_friction", "dynamic_friction"):
-            return self._mechanics.solver.friction.to(self._state).expand(slots)
+            return self._friction.expand(slots)
         return self._state.new_zeros((slots,) if name == "restitution" else (bodies, 3))
 
 
