@@ -31,6 +31,7 @@ from ...robot.physical_parameters import PhysicalParameters
 from ...robot.spec import RobotSpec
 from ..actuators import is_explicit
 from ..config import MechanicsCfg
+from ..constraint_solver import ConstraintSolver
 from ..step import Mechanics
 from .augmentation import Augmentation
 from .quantities import PARAMETERS
@@ -40,6 +41,9 @@ logger = logging.getLogger(__name__)
 
 ON_THE_ADJOINT = frozenset({"joint_torque", "contact_distance"})
 """Quantities to which the adjoint of the kernel pulls gradients back."""
+
+OF_RIGID_CONTACTS = frozenset({"static_friction", "dynamic_friction", "restitution"})
+"""Quantities that only the solver of rigid contacts takes."""
 
 WRENCHES = frozenset({"external_force", "external_torque", "body_force", "body_torque", "slot_force"})
 """Quantities that become external forces and torques on bodies."""
@@ -73,6 +77,7 @@ class AugmentedMechanics(Mechanics):
         self.augmentation = Augmentation(self.multibody, cfg.blueprints)
         """The networks."""
         self._has_told = False
+        self._require_rigid_contacts()
 
     @override
     def forward(
@@ -85,7 +90,8 @@ class AugmentedMechanics(Mechanics):
         lead, rows, place = state.shape[:-1], None, self.spec.state.root_pos
         if parameters is not None and parameters.given:
             rows = parameters.rows(self.spec, lead, state)
-        state, control = state.reshape(-1, self.spec.state.dim), control.reshape(-1, self._control_dim)
+        state = state.reshape(-1, self.spec.state.dim)
+        control = control.reshape(len(state), self._control_dim)
         contacts = self._contacts_of(state, contacts)
         # From a root at the origin: nothing depends on where it is.
         begin = now = torch.cat((torch.zeros_like(state[:, place]), state[:, place.stop :]), dim=-1)
@@ -120,8 +126,19 @@ class AugmentedMechanics(Mechanics):
     ) -> Readings:
         """The quantities of some states, as they are without networks; arguments as of :meth:`forward`."""
         rows = None if parameters is None else parameters.rows(self.spec, state.shape[:-1], state)
-        state, control = state.reshape(-1, self.spec.state.dim), control.reshape(-1, self._control_dim)
+        state = state.reshape(-1, self.spec.state.dim)
+        control = control.reshape(len(state), self._control_dim)
         return Readings(self, state, control, self._contacts_of(state, contacts), rows)
+
+    def _require_rigid_contacts(self) -> None:
+        """Raises ValueError for a blueprint of numbers that contacts which give way do not have."""
+        terms = [term for each in self.augmentation.networks_of() for term in each.blueprint.terms()]
+        strange = sorted({each.quantity.name for each in terms if each.quantity.name in OF_RIGID_CONTACTS})
+        if strange and not isinstance(self.solver, ConstraintSolver):
+            raise ValueError(
+                f"got blueprints with {', '.join(strange)} for contacts that give way, which have a law of their own, "
+                "expected other quantities, as slot_force, or --prior mechanics"
+            )
 
     def _physics_step(
         self, state: Tensor, control: Tensor, contacts: Contacts | None, rows: PhysicalParameters | None

@@ -151,6 +151,10 @@ class Blueprint:
         """The inputs."""
         return tuple(map(Term.parse, self.inputs))
 
+    def terms(self) -> tuple[Term, ...]:
+        """Both."""
+        return self.output_terms() + self.input_terms()
+
     @classmethod
     def parse(cls, text: str) -> Blueprint:
         """A blueprint from its text.

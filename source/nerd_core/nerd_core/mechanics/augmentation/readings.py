@@ -26,6 +26,7 @@ from torch import Tensor
 from ...contact.contacts import ContactModel, Contacts
 from ...robot.kinematics import rotation_columns
 from ...robot.physical_parameters import PhysicalParameters, specified
+from ..constraint_solver import ConstraintSolver
 from ..multibody import BodyFrames, BodyMotion, Multibody
 from ..vectors import cross, rotate, rotate_inverse
 from .quantities import PARAMETERS, QUANTITIES, quantity
@@ -158,7 +159,9 @@ class Readings:
     @property
     def _friction(self) -> Tensor:
         """The learned coefficient of friction of contacts at rest, shape ()."""
-        return self._mechanics.solver.friction.to(self._state)
+        solver = self._mechanics.solver
+        assert isinstance(solver, ConstraintSolver)  # AugmentedMechanics has refused others
+        return solver.friction.to(self._state)
 
     @cached_property
     def _rotation(self) -> Tensor | None:
