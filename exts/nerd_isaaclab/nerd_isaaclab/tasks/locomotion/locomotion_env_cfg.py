@@ -1,8 +1,8 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Running, spinning and walking for a robot with a floating base, after the published tasks (NeRD, arXiv 2508.15755, and
-its released code). Which robot, its efforts and its heights are filled in by :meth:`LocomotionEnvCfg.set_robot`.
+"""Running, spinning and walking for a robot with a floating base, after the published tasks (NeRD, arXiv 2508.15755,
+and its released code). Which robot, its torques and its heights are filled in by :meth:`LocomotionEnvCfg.set_robot`.
 
 Rewards of a control step, ``up`` and ``heading`` being the cosines of the root's z and x with the world's:
 

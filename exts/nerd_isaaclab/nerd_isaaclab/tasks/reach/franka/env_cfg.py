@@ -4,9 +4,9 @@
 """The Franka without gravity, reaching with joint positions and with joint torques.
 
 Numbers are the published ones: start, targets, gains, limits of torques, 120 control steps a second. In the position
-task an action moves the target of a joint by up to 1/32 rad from where the joint is now, and a controller makes a torque
-of it. The published policy of positions acts 60 times a second, and the controller twice as often; here both act at
-120 Hz, so its 128 steps are 256.
+task an action moves the target of a joint by up to 1/32 rad from where the joint is now, and a controller makes a
+torque of it. The published policy of positions acts 60 times a second, and the controller twice as often; here both act
+at 120 Hz, so its 128 steps are 256.
 """
 
 from isaaclab.utils import configclass
