@@ -44,6 +44,7 @@ STARTS = f"{EXTENSION}/collect/initial_states.py"
 POLICIES = "benchmarks/first_policies.py"
 STEPS = "benchmarks/agreement.py"
 COSTS = "benchmarks/step_cost.py"
+TABLES = "benchmarks/paper_table.py"
 VISITED = f"{EXTENSION}/collect/visited_states.py"
 
 JUDGE_ERRORS = f"{LIBRARY}/judging/errors.py"
@@ -52,6 +53,7 @@ JUDGE = f"{LIBRARY}/judging/judge.py"
 PHYSICS = f"{LIBRARY}/recordings/physics.py"
 PLAUSIBLE = f"{LIBRARY}/recordings/plausibility.py"
 
+TEST_TABLES = "tests/repo/test_paper_table.py"
 TEST_JUDGE_ERRORS = "tests/core/judging/test_errors.py"
 TEST_PLAUSIBLE = "tests/core/recordings/test_plausibility.py"
 TEST_JUDGE = "tests/core/judging/test_judge.py"
@@ -451,4 +453,9 @@ FAULTS = (
     Fault(PLAUSIBLE, "rate * pace, 0.5", "rate / pace, 0.5", TEST_PLAUSIBLE),
     Fault(PLAUSIBLE, "max(self.tolerance, SURE * self.error)", "100.0", TEST_PLAUSIBLE),
     Fault(PLAUSIBLE, "np.roll(quat, -1, axis=1), rate, dt)", "quat, rate, dt)", TEST_PLAUSIBLE),
+    # the page of the paper's tables: which steps, which policies, and when a ground counts as better
+    Fault(TABLES, "[:TABLE_3_STEPS] for name", "for name", TEST_TABLES),
+    Fault(TABLES, "return all(error < paper", "return any(error < paper", TEST_TABLES),
+    Fault(TABLES, 'fmean(each["return_physx"]', 'fmean(each["return_neural"]', TEST_TABLES),
+    Fault(TABLES, 'if each.get("trained_in", "neural") == "neural"]', "]", TEST_TABLES),
 )
