@@ -15,6 +15,8 @@ from torch import Tensor
 from nerd_core.contact.contacts import ContactModel, Contacts
 from nerd_core.contact.grounds import PlaneGround
 from nerd_core.dynamics import NeuralDynamics
+from nerd_core.mechanics.augmentation.augmented_step import AugmentedMechanics
+from nerd_core.mechanics.augmentation.blueprints import Blueprint
 from nerd_core.mechanics.config import MechanicsCfg
 from nerd_core.mechanics.forces import BodyForces
 from nerd_core.mechanics.kernel import verification
@@ -160,6 +162,28 @@ def test_a_tree_that_hangs_still_pulls_its_root_by_its_weight():
     heavier = PhysicalParameters(mass=2.0 * mechanics.multibody._mass.flatten())
     _, more = mechanics.with_forces(state, control, None, heavier)
     assert not torch.allclose(carried(more)[0][:, 0], carried(forces)[0][:, 0])
+
+
+def test_mechanics_with_networks_in_it_tells_forces_of_all_its_physics_steps():
+    """With networks that change nothing yet, forces are those of plain mechanics, physics step by physics step; with
+    ones that push, the joints carry something else.
+    """
+    spec = with_inertias(ant())
+    cfg = replace(CFG, blueprints=(Blueprint.parse("joint_torque<-joint_pos,joint_vel"),))
+    augmented, situated = AugmentedMechanics(spec, ChangeCodec(spec), cfg).double(), situation(spec)
+    (change, forces), (expected, plain) = (
+        augmented.with_forces(*situated),
+        mechanics_of(spec).double().with_forces(*situated),
+    )
+    assert forces.normal.shape == (ENVS, spec.decimation, len(spec.bodies), 3)
+    torch.testing.assert_close(change, expected)
+    for said, wanted in zip(forces, plain, strict=True):
+        torch.testing.assert_close(said, wanted)
+    with torch.no_grad():
+        for each in augmented.augmentation.parameters():
+            each.add_(0.3)
+    assert torch.equal((pushed := augmented.with_forces(*situated))[0], augmented(*situated))
+    assert not torch.allclose(carried(pushed[1])[1], carried(forces)[1])
 
 
 @pytest.mark.parametrize(

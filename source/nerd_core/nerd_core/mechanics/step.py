@@ -162,15 +162,7 @@ class Mechanics(nn.Module):
         arguments are those of :meth:`forward`. Forces have no gradients where the kernel takes the step.
         """
         lead, state, control, contacts, rows = self._flat(state, control, contacts, parameters)
-        own, kernel = self if rows is None else self.with_parameters(rows), None
-        if not torch.is_grad_enabled():
-            kernel = self._kernel_for(state, control, contacts, rows)
-        if kernel is not None:
-            next_state, kept = kernel.with_forces(state, control, contacts, rows)
-        else:
-            recorder = ForceRecorder(self.spec)
-            next_state, kept = own._next_state(state, control, contacts, recorder), recorder.kept()
-        forces = BodyForces(kept.normal, kept.friction, *(self._wrenches(own, kept, rows) if joints else ()))
+        next_state, forces = self._taken_with_forces(state, control, contacts, rows, joints)
         change = self._change(state, next_state).reshape(*lead, self.codec.dim)
         return change, forces.map(lambda each: each.reshape(*lead, *each.shape[1:]))
 
@@ -242,6 +234,26 @@ class Mechanics(nn.Module):
                 return self._next_state  # there will be other states
             self._gradients[state.device] = verified_gradient(self.spec, kernel, states, controls, self._next_state)
         return self._gradients[state.device] or self._next_state
+
+    def _taken_with_forces(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None,
+        rows: PhysicalParameters | None,
+        joints: bool,
+    ) -> tuple[Tensor, BodyForces]:
+        """The states at the end of a control step, and the forces in it, of M environments."""
+        own, kernel = self if rows is None else self.with_parameters(rows), None
+        if not torch.is_grad_enabled():
+            kernel = self._kernel_for(state, control, contacts, rows)
+        if kernel is not None:
+            next_state, kept = kernel.with_forces(state, control, contacts, rows)
+        else:
+            recorder = ForceRecorder(self.spec)
+            next_state, kept = own._next_state(state, control, contacts, recorder), recorder.kept()
+        joint_wrenches = self._wrenches(own, kept, rows) if joints else ()
+        return next_state, BodyForces(kept.normal, kept.friction, *joint_wrenches)
 
     def _kernel_for(
         self, state: Tensor, control: Tensor, contacts: Contacts | None, rows: PhysicalParameters | None

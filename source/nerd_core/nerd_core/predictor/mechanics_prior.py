@@ -11,6 +11,7 @@ from typing import Literal, override
 from torch import Tensor
 
 from ..contact.contacts import Contacts
+from ..mechanics.augmentation.augmented_step import AugmentedMechanics, make_mechanics
 from ..mechanics.config import MechanicsCfg
 from ..mechanics.forces import BodyForces
 from ..mechanics.step import Mechanics
@@ -29,7 +30,7 @@ class MechanicsPriorCfg(MechanicsCfg, PriorCfg):
 
     @override
     def build(self, spec: RobotSpec, codec: ChangeCodec, contacts: bool) -> MechanicsPrior:
-        return MechanicsPrior(Mechanics(spec, codec, self, contacts))
+        return MechanicsPrior(make_mechanics(spec, codec, self, contacts))
 
 
 class MechanicsPrior(Prior):
@@ -67,6 +68,20 @@ class MechanicsPrior(Prior):
         joints: bool = True,
     ) -> tuple[Tensor, BodyForces]:
         return self.mechanics.with_forces(state, control, contacts, parameters, joints)
+
+    @override
+    def update_input_statistics(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> None:
+        if isinstance(self.mechanics, AugmentedMechanics):
+            self.mechanics.update_statistics(state, control, contacts)
+
+    @override
+    def finalise_statistics(self) -> None:
+        if isinstance(self.mechanics, AugmentedMechanics):
+            self.mechanics.finalise_statistics()
+
+    @override
+    def penalty(self) -> Tensor | float:
+        return self.mechanics.augmentation.penalty() if isinstance(self.mechanics, AugmentedMechanics) else 0.0
 
 
 __all__ = ["MechanicsPrior", "MechanicsPriorCfg"]
