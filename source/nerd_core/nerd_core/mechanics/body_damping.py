@@ -44,6 +44,7 @@ class BodyDamping(nn.Module):
     gravity_mass: float | Tensor
     """Mass on which gravity acts, and what damping leaves of its impulse taken off [kg]."""
     _mass_root: Tensor
+    _shares: Tensor
     _pulled: Tensor
     _linear: Tensor
     _angular: Tensor
@@ -64,11 +65,11 @@ class BodyDamping(nn.Module):
             float(body.has_gravity) * (1.0 - min(body.linear_damping, fastest) * spec.physics_dt)
             for body in spec.bodies
         ]
-        self._shares = pulled
         masses = [0.0 if body.inertia is None else body.inertia.mass for body in spec.bodies]
         self.gravity_mass = sum(share * mass for share, mass in zip(pulled, masses, strict=True))
         buffers = {
             "_mass_root": [math.sqrt(mass) for mass in masses],
+            "_shares": pulled,
             "_pulled": [share * math.sqrt(mass) for share, mass in zip(pulled, masses, strict=True)],
             "_linear": [min(body.linear_damping, fastest) for body in spec.bodies],
             "_angular": [min(body.angular_damping, fastest) for body in spec.bodies],
@@ -86,9 +87,9 @@ class BodyDamping(nn.Module):
         """
         if rows.mass is None:
             return self
-        root, shares = rows.mass.t().unsqueeze(1).sqrt(), rows.mass.new_tensor(self._shares)
-        tables = {"_mass_root": root, "_pulled": shares.view(-1, 1, 1) * root}
-        return altered(self, tables, gravity_mass=rows.mass @ shares)
+        root = rows.mass.t().unsqueeze(1).sqrt()
+        tables = {"_mass_root": root, "_pulled": self._shares * root}
+        return altered(self, tables, gravity_mass=rows.mass @ self._shares.flatten().to(rows.mass))
 
     @property
     def body_mass(self) -> Tensor:

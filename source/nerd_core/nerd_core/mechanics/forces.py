@@ -81,7 +81,8 @@ class ForceRecorder:
         """
         self._spec = spec
         self._forces: list[tuple[Tensor, Tensor, Tensor]] = []
-        self._before = self._gained = torch.empty(0)
+        self._before: Tensor | None = None
+        self._gained: Tensor | None = None
 
     def keep_start(self, velocity: Tensor, joint_pos: Tensor, quat: Tensor | None, root: Tensor | None) -> None:
         """Keeps where a physics step begins.
@@ -136,6 +137,7 @@ class ForceRecorder:
 
     def kept(self) -> StepForces:
         """What was kept."""
+        assert self._before is not None and self._gained is not None  # a control step has a physics step
         normal, friction, torque = (torch.stack(each).permute(3, 0, 1, 2) for each in zip(*self._forces, strict=True))
         return StepForces(normal, friction, torque, self._before, self._gained)
 
