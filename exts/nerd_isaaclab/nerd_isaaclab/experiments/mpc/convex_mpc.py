@@ -1,0 +1,207 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Forces of the feet by convex model-predictive control.
+
+The robot is one rigid body that is nearly level, whose inertia does not change and whose feet are where they are planned
+to be (Di Carlo, Wensing, Katz, Bledt, Kim 2018, *Dynamic Locomotion in the MIT Cheetah 3 Through Convex Model-Predictive
+Control*). Then angular and linear acceleration are linear in the forces of the feet, positions and velocities over the
+horizon are linear in accelerations, and the forces that follow a wanted motion best are a quadratic programme::
+
+    minimise    sum over steps of |position - wanted|^2_P + |velocity - wanted|^2_V + effort |force|^2
+    subject to  |f_x| <= mu f_z,  |f_y| <= mu f_z,  0 <= f_z <= largest force
+
+Its matrices come from two constant ones. Accelerations held over steps of the horizon give positions by ``G_p`` and
+velocities by ``G_v``, so that the cost of accelerations has the Hessian ``M = G_p' P G_p + G_v' V G_v`` for each
+direction, whatever the robot does. Accelerations come from forces by ``S``, one small block for each step; so the
+Hessian of the forces is ``S' M S``. Forces of feet in the air are left out: in a trot 60 numbers are left of 120.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import osqp
+from numpy.typing import NDArray
+from scipy import sparse
+
+from .gait import Gait
+from .problem import ForceProblem, Horizon, contacts_ahead, feet_ahead, reference
+from .quadruped import Quadruped
+
+type Array = NDArray[np.float64]
+
+GRAVITY = 9.81
+"""Acceleration of gravity [m/s^2]."""
+
+
+@dataclass(frozen=True)
+class MpcCfg:
+    """Weights and limits of the quadratic programme."""
+
+    horizon: Horizon = Horizon()
+    """Steps over which the controller looks ahead."""
+    height: float = 0.29
+    """Wanted height of the centre of mass [m]."""
+    friction: float = 0.45
+    """Coefficient of friction that forces keep to."""
+    max_force: float = 250.0
+    """Largest normal force of a foot [N]."""
+    position_weight: tuple[float, ...] = (20.0, 20.0, 10.0, 5.0, 5.0, 100.0)
+    """Weights of roll, pitch, heading [1/rad^2], forward, left and up [1/m^2]."""
+    velocity_weight: tuple[float, ...] = (0.2, 0.2, 0.5, 1.0, 1.0, 0.5)
+    """Weights of their velocities."""
+    effort: float = 1.0e-5
+    """Weight of forces [1/N^2]."""
+    tolerance: float = 1.0e-3
+    """Tolerance of OSQP, absolute and relative."""
+
+
+class ConvexMpc:
+    """Solves problems one after the other, each from the solution of the one before."""
+
+    def __init__(self, body: Quadruped, gait: Gait, cfg: MpcCfg, count: int = 1):
+        """Computes what is the same in all problems.
+
+        Args:
+            body: The robot.
+            gait: Which feet stand when.
+            cfg: Settings.
+            count: Number of robots; each has a solver of its own, which goes on from its last solution.
+        """
+        self.body, self.gait, self.cfg = body, gait, cfg
+        steps, dt = cfg.horizon.steps, cfg.horizon.dt
+        number = np.arange(steps)
+        since = number[:, None] - number + 0.0
+        self._to_velocity = np.where(since >= 0.0, dt, 0.0)
+        self._to_position = np.where(since >= 0.0, dt * dt * (since + 0.5), 0.0)
+        weights = zip(cfg.position_weight, cfg.velocity_weight)
+        hessians = [
+            p * self._to_position.T @ self._to_position + v * self._to_velocity.T @ self._to_velocity
+            for p, v in weights
+        ]
+        # (steps, 6, steps, 6), diagonal in the directions
+        self._hessian = np.einsum("dij,de->idje", np.stack(hessians), np.eye(6)).reshape(6 * steps, 6 * steps)
+        self._inverse_inertia = np.linalg.inv(body.inertia)
+        self._programmes: list[dict[int, _Programme]] = [{} for _ in range(count)]
+        self._last = np.zeros((count, steps, 4, 3))
+        self._last_dual = np.zeros((count, steps, 4, 5))
+
+    def __call__(self, problem: ForceProblem) -> Array:
+        """Forces on the feet now, in the heading frame [N], shape (N, 4, 3); zero for feet that swing."""
+        return self.plan(problem)[:, 0]
+
+    def plan(self, problem: ForceProblem) -> Array:
+        """Forces on the feet in all steps of the horizon, in the heading frame [N], shape (N, steps, 4, 3)."""
+        stands = contacts_ahead(problem, self.gait, self.cfg.horizon)
+        accelerations = self._accelerations_of_forces(problem)
+        gradient = self._gradient(problem)
+        return np.stack(
+            [
+                self._solve(i, stands[i], accelerations[i], gradient[i])
+                for i in range(len(problem))
+            ]
+        )
+
+    def _accelerations_of_forces(self, problem: ForceProblem) -> Array:
+        """Angular and linear accelerations by forces of each step, shape (N, steps, 6, 4, 3)."""
+        arm = feet_ahead(problem, self.gait, self.cfg.horizon, self.body)
+        x, y, z = np.moveaxis(arm, -1, 0)
+        zero = np.zeros_like(x)
+        cross = np.stack((np.stack((zero, -z, y), -1), np.stack((z, zero, -x), -1), np.stack((-y, x, zero), -1)), -3)
+        angular = np.einsum("de,nkelf->nkdlf", self._inverse_inertia, cross)
+        linear = np.broadcast_to((np.eye(3) / self.body.mass)[:, None, :], (*arm.shape[:2], 3, 4, 3))
+        return np.concatenate((angular, linear), axis=2)
+
+    def _gradient(self, problem: ForceProblem) -> Array:
+        """Gradient of the cost by accelerations when no foot pushes, shape (N, steps, 6)."""
+        cfg, ends = self.cfg, self.cfg.horizon.ends[:, None]
+        wanted_position, wanted_velocity = reference(problem, cfg.height, cfg.horizon)
+        start, speed = np.zeros((2, len(problem), 1, 6))
+        start[:, 0, :2], start[:, 0, 5] = problem.tilt, problem.height
+        speed[:, 0, :3], speed[:, 0, 3:] = problem.ang_vel, problem.lin_vel
+        fall = np.array([0.0, 0.0, 0.0, 0.0, 0.0, -GRAVITY])
+        position = start + speed * ends + 0.5 * fall * ends**2 - wanted_position
+        velocity = speed + fall * ends - wanted_velocity
+        return np.einsum("ji,njd->nid", self._to_position, position * cfg.position_weight) + np.einsum(
+            "ji,njd->nid", self._to_velocity, velocity * cfg.velocity_weight
+        )
+
+    def _solve(self, robot: int, stands: NDArray[np.bool_], accelerations: Array, gradient: Array) -> Array:
+        """Forces of one robot, shape (steps, 4, 3).
+
+        Args:
+            robot: Number of the robot.
+            stands: Which feet stand, shape (steps, 4).
+            accelerations: Accelerations by forces, shape (steps, 6, 4, 3).
+            gradient: Gradient of the cost by accelerations, shape (steps, 6).
+        """
+        step, foot = np.nonzero(stands)
+        count = len(step)
+        of_forces = np.zeros((len(stands), 6, count, 3))
+        of_forces[step, :, np.arange(count)] = accelerations[step, :, foot]
+        of_forces = of_forces.reshape(-1, 3 * count)
+        hessian = of_forces.T @ (self._hessian @ of_forces)
+        hessian[np.diag_indices(3 * count)] += self.cfg.effort
+        linear = of_forces.T @ gradient.ravel()
+        programmes = self._programmes[robot]
+        if count not in programmes:
+            programmes[count] = _Programme(count, self.cfg)
+        first, dual = self._last[robot][step, foot], self._last_dual[robot][step, foot]
+        forces, dual = programmes[count].solve(hessian, linear, first, dual)
+        self._last[robot] = 0.0
+        self._last[robot][step, foot] = forces
+        self._last_dual[robot][step, foot] = dual
+        return self._last[robot].copy()
+
+
+class _Programme:
+    """The quadratic programme of a number of feet in steps, prepared by OSQP once; numbers change, and not its pattern."""
+
+    def __init__(self, count: int, cfg: MpcCfg):
+        self._upper = np.triu_indices(3 * count)
+        # columns of the upper triangle one after the other, as OSQP stores it
+        order = np.lexsort(self._upper)
+        self._upper = (self._upper[0][order], self._upper[1][order])
+        pattern = sparse.csc_matrix((np.ones(len(order)), self._upper), shape=(3 * count, 3 * count))
+        mu = cfg.friction
+        pyramid = np.array([[1.0, 0, -mu], [1.0, 0, mu], [0, 1.0, -mu], [0, 1.0, mu], [0, 0, 1.0]])
+        inf = np.inf
+        lower = np.tile([-inf, 0.0, -inf, 0.0, 0.0], count)
+        upper = np.tile([0.0, inf, 0.0, inf, cfg.max_force], count)
+        self._solver = osqp.OSQP()
+        self._constraints = sparse.block_diag([pyramid] * count, format="csc")
+        self._bounds = lower, upper
+        self._settings = {
+            "eps_abs": cfg.tolerance,
+            "eps_rel": cfg.tolerance,
+            "verbose": False,
+            "warm_starting": True,
+            "polishing": False,
+        }
+        self._pattern = pattern
+        self._is_set_up = False
+
+    def solve(self, hessian: Array, linear: Array, first: Array, dual: Array) -> tuple[Array, Array]:
+        """Forces and multipliers, shapes (count, 3) and (count, 5).
+
+        Args:
+            hessian: Hessian of the cost by forces, shape (3 count, 3 count).
+            linear: Gradient at no force, shape (3 count,).
+            first: Forces to begin with [N], shape (count, 3).
+            dual: Multipliers to begin with, shape (count, 5).
+        """
+        values = hessian[self._upper]
+        if not self._is_set_up:
+            matrix = self._pattern.copy()
+            matrix.data[:] = values
+            self._solver.setup(matrix, linear, self._constraints, *self._bounds, **self._settings)
+            self._is_set_up = True
+        else:
+            self._solver.update(Px=values, q=linear)
+        self._solver.warm_start(x=first.ravel(), y=dual.ravel())
+        found = self._solver.solve()
+        if found.info.status_val not in (1, 2):  # solved, or solved less accurately
+            raise ValueError(f"OSQP ended with '{found.info.status}', expected a solution: is a state not finite?")
+        return np.asarray(found.x).reshape(-1, 3), np.asarray(found.y).reshape(-1, 5)
