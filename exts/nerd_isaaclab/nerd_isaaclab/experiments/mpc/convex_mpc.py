@@ -76,14 +76,15 @@ class ConvexMpc:
         since = number[:, None] - number + 0.0
         self._to_velocity = np.where(since >= 0.0, dt, 0.0)
         self._to_position = np.where(since >= 0.0, dt * dt * (since + 0.5), 0.0)
-        weights = zip(cfg.position_weight, cfg.velocity_weight)
-        hessians = [
-            p * self._to_position.T @ self._to_position + v * self._to_velocity.T @ self._to_velocity
-            for p, v in weights
-        ]
+        position, velocity = np.array(cfg.position_weight), np.array(cfg.velocity_weight)
+        p_squared, v_squared = self._to_position.T @ self._to_position, self._to_velocity.T @ self._to_velocity
+        hessians = position[:, None, None] * p_squared + velocity[:, None, None] * v_squared
         # (steps, 6, steps, 6), diagonal in the directions
-        self._hessian = np.einsum("dij,de->idje", np.stack(hessians), np.eye(6)).reshape(6 * steps, 6 * steps)
-        self._inverse_inertia = np.linalg.inv(body.inertia)
+        self._hessian = np.einsum("dij,de->idje", hessians, np.eye(6)).reshape(6 * steps, 6 * steps)
+        self._position_weight, self._velocity_weight = position, velocity
+        # a torque about the centre of mass is arm x force; (3, 9) gives angular acceleration by force for an arm
+        turning = np.einsum("de,egf->gdf", np.linalg.inv(body.inertia), _LEVI_CIVITA)
+        self._turning = turning.reshape(3, 9)
         self._programmes: list[dict[int, _Programme]] = [{} for _ in range(count)]
         self._last = np.zeros((count, steps, 4, 3))
         self._last_dual = np.zeros((count, steps, 4, 5))
@@ -95,65 +96,56 @@ class ConvexMpc:
     def plan(self, problem: ForceProblem) -> Array:
         """Forces on the feet in all steps of the horizon, in the heading frame [N], shape (N, steps, 4, 3)."""
         stands = contacts_ahead(problem, self.gait, self.cfg.horizon)
-        accelerations = self._accelerations_of_forces(problem)
+        arms = feet_ahead(problem, self.gait, self.cfg.horizon, self.body)
         gradient = self._gradient(problem)
-        return np.stack(
-            [
-                self._solve(i, stands[i], accelerations[i], gradient[i])
-                for i in range(len(problem))
-            ]
-        )
-
-    def _accelerations_of_forces(self, problem: ForceProblem) -> Array:
-        """Angular and linear accelerations by forces of each step, shape (N, steps, 6, 4, 3)."""
-        arm = feet_ahead(problem, self.gait, self.cfg.horizon, self.body)
-        x, y, z = np.moveaxis(arm, -1, 0)
-        zero = np.zeros_like(x)
-        cross = np.stack((np.stack((zero, -z, y), -1), np.stack((z, zero, -x), -1), np.stack((-y, x, zero), -1)), -3)
-        angular = np.einsum("de,nkelf->nkdlf", self._inverse_inertia, cross)
-        linear = np.broadcast_to((np.eye(3) / self.body.mass)[:, None, :], (*arm.shape[:2], 3, 4, 3))
-        return np.concatenate((angular, linear), axis=2)
+        return np.stack([self._solve(i, stands[i], arms[i], gradient[i]) for i in range(len(problem))])
 
     def _gradient(self, problem: ForceProblem) -> Array:
         """Gradient of the cost by accelerations when no foot pushes, shape (N, steps, 6)."""
-        cfg, ends = self.cfg, self.cfg.horizon.ends[:, None]
-        wanted_position, wanted_velocity = reference(problem, cfg.height, cfg.horizon)
-        start, speed = np.zeros((2, len(problem), 1, 6))
-        start[:, 0, :2], start[:, 0, 5] = problem.tilt, problem.height
-        speed[:, 0, :3], speed[:, 0, 3:] = problem.ang_vel, problem.lin_vel
-        fall = np.array([0.0, 0.0, 0.0, 0.0, 0.0, -GRAVITY])
-        position = start + speed * ends + 0.5 * fall * ends**2 - wanted_position
-        velocity = speed + fall * ends - wanted_velocity
-        return np.einsum("ji,njd->nid", self._to_position, position * cfg.position_weight) + np.einsum(
-            "ji,njd->nid", self._to_velocity, velocity * cfg.velocity_weight
+        ends = self.cfg.horizon.ends[:, None]
+        position, velocity = reference(problem, self.cfg.height, self.cfg.horizon)
+        speed = np.concatenate((problem.ang_vel, problem.lin_vel), axis=-1)[:, None]
+        position = speed * ends - position
+        position[..., :2] += problem.tilt[:, None]
+        position[..., 5] += problem.height[:, None] - 0.5 * GRAVITY * ends[:, 0] ** 2
+        velocity = speed - velocity
+        velocity[..., 5] -= GRAVITY * ends[:, 0]
+        return self._to_position.T @ (position * self._position_weight) + self._to_velocity.T @ (
+            velocity * self._velocity_weight
         )
 
-    def _solve(self, robot: int, stands: NDArray[np.bool_], accelerations: Array, gradient: Array) -> Array:
+    def _solve(self, robot: int, stands: NDArray[np.bool_], arms: Array, gradient: Array) -> Array:
         """Forces of one robot, shape (steps, 4, 3).
 
         Args:
             robot: Number of the robot.
             stands: Which feet stand, shape (steps, 4).
-            accelerations: Accelerations by forces, shape (steps, 6, 4, 3).
+            arms: Feet from the centre of mass [m], shape (steps, 4, 3).
             gradient: Gradient of the cost by accelerations, shape (steps, 6).
         """
         step, foot = np.nonzero(stands)
         count = len(step)
+        number = np.arange(count)
         of_forces = np.zeros((len(stands), 6, count, 3))
-        of_forces[step, :, np.arange(count)] = accelerations[step, :, foot]
+        of_forces[step, :3, number] = (arms[step, foot] @ self._turning).reshape(count, 3, 3)
+        for axis in range(3):
+            of_forces[step, 3 + axis, number, axis] = 1.0 / self.body.mass
         of_forces = of_forces.reshape(-1, 3 * count)
         hessian = of_forces.T @ (self._hessian @ of_forces)
-        hessian[np.diag_indices(3 * count)] += self.cfg.effort
-        linear = of_forces.T @ gradient.ravel()
+        hessian.flat[:: 3 * count + 1] += self.cfg.effort
         programmes = self._programmes[robot]
         if count not in programmes:
             programmes[count] = _Programme(count, self.cfg)
         first, dual = self._last[robot][step, foot], self._last_dual[robot][step, foot]
-        forces, dual = programmes[count].solve(hessian, linear, first, dual)
-        self._last[robot] = 0.0
-        self._last[robot][step, foot] = forces
-        self._last_dual[robot][step, foot] = dual
-        return self._last[robot].copy()
+        forces, dual = programmes[count].solve(hessian, gradient.ravel() @ of_forces, first, dual)
+        plan = np.zeros_like(arms)
+        plan[step, foot] = forces
+        self._last[robot], self._last_dual[robot][step, foot] = plan, dual
+        return plan
+
+
+_LEVI_CIVITA = np.cross(np.eye(3)[:, None], np.eye(3)[None]).transpose(2, 0, 1)
+"""Component e of (axis g) x (axis f), shape (3, 3, 3), in the order e, g, f."""
 
 
 class _Programme:
@@ -178,7 +170,8 @@ class _Programme:
             "eps_rel": cfg.tolerance,
             "verbose": False,
             "warm_starting": True,
-            "polishing": False,
+            "scaling": 0,  # the programme is well scaled, and scaling it anew costs as much as solving it
+            "check_termination": 10,
         }
         self._pattern = pattern
         self._is_set_up = False

@@ -10,6 +10,7 @@ heads, horizontally.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,12 +62,12 @@ class Horizon:
     dt: float = 0.025
     """Length of a step [s]."""
 
-    @property
+    @cached_property
     def middles(self) -> Array:
         """Times of the middles of all steps, from now [s], shape (steps,)."""
         return (np.arange(self.steps) + 0.5) * self.dt
 
-    @property
+    @cached_property
     def ends(self) -> Array:
         """Times of the ends of all steps, from now [s], shape (steps,)."""
         return (np.arange(self.steps) + 1.0) * self.dt
@@ -88,15 +89,14 @@ def reference(problem: ForceProblem, height: float, horizon: Horizon) -> tuple[A
     Returns:
         Positions (roll, pitch, heading [rad], forward, left, up [m]) and their velocities, each of shape (N, steps, 6).
     """
-    count, ends = len(problem), horizon.ends
-    heading = problem.lag[:, 2:] + problem.target[:, 2:] * ends
-    middle = heading - 0.5 * problem.target[:, 2:] * horizon.dt
-    position, velocity = np.zeros((2, count, horizon.steps, 6))
-    velocity[..., 2] = problem.target[:, 2:]
-    velocity[..., 3:5] = _turned(heading, problem.target[:, None, :2])
+    ends, turning = horizon.ends, problem.target[:, 2:]
+    position, velocity = np.zeros((2, len(problem), horizon.steps, 6))
+    heading = problem.lag[:, 2:] + turning * ends
+    wanted = _turned(problem.lag[:, 2:] + 0.5 * turning * ends, problem.target)
+    velocity[..., 2] = turning
+    velocity[..., 3:5] = _turned(heading, problem.target)
     position[..., 2] = heading
-    path = np.cumsum(_turned(middle, problem.target[:, None, :2]) * horizon.dt, axis=1)
-    position[..., 3:5] = problem.lag[:, None, :2] + path
+    position[..., 3:5] = problem.lag[:, None, :2] + wanted * ends[:, None]
     position[..., 5] = height
     return position, velocity
 
@@ -108,21 +108,19 @@ def feet_ahead(problem: ForceProblem, gait: Gait, horizon: Horizon, body: Quadru
     it will be put down, and a stance after that is taken as one in whose middle the foot is below its hip.
     """
     middles = horizon.middles
-    phase, step = gait.leg_phase(problem.time), gait.period
-    cycle = np.floor((problem.time[:, None, None] + middles[:, None]) / step + np.array(gait.offsets))
-    now = np.floor(problem.time[:, None, None] / step + np.array(gait.offsets))
-    first = np.where(phase < gait.duty, 0, 1)[:, None, :]
-    later = (cycle - now) > first
-    heading = 0.5 * problem.target[:, 2:] * middles
-    moved = np.zeros((len(problem), horizon.steps, 3))
-    moved[..., :2] = _turned(heading, problem.target[:, None, :2]) * middles[:, None]
-    moved[..., 2] = problem.height[:, None]
-    known = problem.feet[:, None] - moved[:, :, None]
-    ahead = (gait.leg_phase(problem.time[:, None] + middles) - 0.5 * gait.duty) * step
-    below = np.zeros_like(known)
-    below[..., :2] = (body.below_hip - body.com)[:, :2] - problem.target[:, None, None, :2] * ahead[..., None]
-    below[..., 2] = problem.feet[:, None, :, 2] - problem.height[:, None, None]
-    return np.where(later[..., None], below, known)
+    cycles = problem.time[:, None] / gait.period + np.array(gait.offsets)
+    ahead = cycles[:, None] + middles[:, None] / gait.period
+    cycle, now = np.floor(ahead), np.floor(cycles)
+    first = now + (cycles - now >= gait.duty)
+    since = (ahead - cycle - 0.5 * gait.duty) * gait.period
+    target = problem.target[:, None, :2]
+    known = problem.feet[:, None].repeat(len(middles), axis=1)
+    known[..., :2] -= (_turned(0.5 * problem.target[:, 2:] * middles, problem.target) * middles[:, None])[:, :, None]
+    below = (body.below_hip - body.com)[:, :2] - target[:, None] * since[..., None]
+    later = cycle > first[:, None]
+    known[..., :2] = np.where(later[..., None], below, known[..., :2])
+    known[..., 2] -= problem.height[:, None, None]
+    return known
 
 
 def features(problem: ForceProblem, gait: Gait, horizon: Horizon) -> Array:
@@ -151,8 +149,11 @@ def features(problem: ForceProblem, gait: Gait, horizon: Horizon) -> Array:
     return np.concatenate(parts, axis=-1)
 
 
-def _turned(heading: Array, vector: Array) -> Array:
-    """Horizontal vectors (..., 2), turned by angles (...) [rad]."""
+def _turned(heading: Array, target: Array) -> Array:
+    """Wanted velocities (N, 3), horizontally turned by angles (N, K) [rad], shape (N, K, 2)."""
     sine, cosine = np.sin(heading), np.cos(heading)
-    x, y = vector[..., 0], vector[..., 1]
-    return np.stack((cosine * x - sine * y, sine * x + cosine * y), axis=-1)
+    x, y = target[:, :1], target[:, 1:2]
+    turned = np.empty((*heading.shape, 2))
+    turned[..., 0] = cosine * x - sine * y
+    turned[..., 1] = sine * x + cosine * y
+    return turned

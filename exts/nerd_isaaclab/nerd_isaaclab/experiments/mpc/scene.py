@@ -40,15 +40,13 @@ class QuadrupedScene:
         self._order = [names.index(name) for name in body.joint_names]
         self._back = np.argsort(self._order)
 
-    def place(self, robots: NDArray[np.bool_], height: float, joint_pos: Array, heading: Array, lin_vel: Array) -> None:
-        """Puts some robots back to their origins.
+    def place(self, robots: NDArray[np.bool_], height: float, joint_pos: Array) -> None:
+        """Puts some robots back to their origins, at rest, heading along x.
 
         Args:
             robots: Which, shape (N,).
             height: Height of the base [m].
             joint_pos: Joint positions of all robots [rad], shape (N, 4, 3).
-            heading: Headings of all robots [rad], shape (N,).
-            lin_vel: Velocities of all robots [m/s], shape (N, 3).
         """
         ids = torch.as_tensor(np.nonzero(robots)[0], dtype=torch.int32)
         if not len(ids):
@@ -56,14 +54,11 @@ class QuadrupedScene:
         pose = torch.zeros(self.count, 7)
         pose[:, :3] = self._scene.env_origins
         pose[:, 2] += height
-        pose[:, 5] = torch.as_tensor(np.sin(0.5 * heading))
-        pose[:, 6] = torch.as_tensor(np.cos(0.5 * heading))
-        velocity = torch.zeros(self.count, 6)
-        velocity[:, :3] = torch.as_tensor(lin_vel)
+        pose[:, 6] = 1.0
         joints = torch.as_tensor(joint_pos.reshape(self.count, 12)[:, self._back], dtype=torch.float32)
         rows = ids.long()
         self._robot.write_root_link_pose_to_sim_index(root_pose=pose[rows], env_ids=ids)
-        self._robot.write_root_link_velocity_to_sim_index(root_velocity=velocity[rows], env_ids=ids)
+        self._robot.write_root_link_velocity_to_sim_index(root_velocity=torch.zeros(len(ids), 6), env_ids=ids)
         self._robot.write_joint_state_to_sim_index(
             position=joints[rows].contiguous(), velocity=torch.zeros(len(ids), 12), env_ids=ids
         )
