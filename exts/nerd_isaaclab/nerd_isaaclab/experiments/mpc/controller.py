@@ -17,11 +17,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from . import Array
 from .gait import Gait
 from .problem import ForceProblem
 from .quadruped import Quadruped
-
-type Array = NDArray[np.float64]
 
 type Planner = Callable[[ForceProblem], Array]
 """From N problems to the forces on the feet, in the heading frame [N], shape (N, 4, 3)."""
@@ -60,7 +59,7 @@ class WalkCfg:
     """How far a foot is put ahead for each metre per second that the robot is too fast [s]."""
     max_reach: float = 0.2
     """How far from below its hip a foot may be put down [m]."""
-    max_lag: float = 0.05
+    max_lag: float = 0.1
     """How far behind a robot counts at most [m]."""
     max_heading_lag: float = 0.15
     """How much of its heading a robot misses at most [rad]."""

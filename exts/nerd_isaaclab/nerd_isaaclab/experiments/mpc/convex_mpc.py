@@ -3,12 +3,13 @@
 
 """Forces of the feet by convex model-predictive control.
 
-The robot is one rigid body that is nearly level, whose inertia does not change and whose feet are where they are planned
-to be (Di Carlo, Wensing, Katz, Bledt, Kim 2018, *Dynamic Locomotion in the MIT Cheetah 3 Through Convex Model-Predictive
-Control*). Then angular and linear acceleration are linear in the forces of the feet, positions and velocities over the
-horizon are linear in accelerations, and the forces that follow a wanted motion best are a quadratic programme::
+The robot is one rigid body that is nearly level, whose inertia does not change and whose feet are where they are
+planned to be (Di Carlo, Wensing, Katz, Bledt, Kim 2018, *Dynamic Locomotion in the MIT Cheetah 3 Through Convex
+Model-Predictive Control*). Then angular and linear acceleration are linear in the forces of the feet, positions and
+velocities over the horizon are linear in accelerations, and the forces that follow a wanted motion best are a quadratic
+programme::
 
-    minimise    sum over steps of |position - wanted|^2_P + |velocity - wanted|^2_V + effort |force|^2
+    minimise    sum over steps of |position - wanted|^2_P + |velocity - wanted|^2_V + effort |force - weight|^2
     subject to  |f_x| <= mu f_z,  |f_y| <= mu f_z,  0 <= f_z <= largest force
 
 Its matrices come from two constant ones. Accelerations held over steps of the horizon give positions by ``G_p`` and
@@ -19,6 +20,7 @@ Hessian of the forces is ``S' M S``. Forces of feet in the air are left out: in 
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,11 +28,10 @@ import osqp
 from numpy.typing import NDArray
 from scipy import sparse
 
+from . import Array
 from .gait import Gait
 from .problem import ForceProblem, Horizon, contacts_ahead, feet_ahead, reference
 from .quadruped import Quadruped
-
-type Array = NDArray[np.float64]
 
 GRAVITY = 9.81
 """Acceleration of gravity [m/s^2]."""
@@ -48,12 +49,12 @@ class MpcCfg:
     """Coefficient of friction that forces keep to."""
     max_force: float = 250.0
     """Largest normal force of a foot [N]."""
-    position_weight: tuple[float, ...] = (20.0, 20.0, 10.0, 5.0, 5.0, 100.0)
+    position_weight: tuple[float, ...] = (20.0, 20.0, 10.0, 20.0, 20.0, 100.0)
     """Weights of roll, pitch, heading [1/rad^2], forward, left and up [1/m^2]."""
-    velocity_weight: tuple[float, ...] = (0.2, 0.2, 0.5, 1.0, 1.0, 0.5)
+    velocity_weight: tuple[float, ...] = (0.2, 0.2, 0.5, 6.0, 6.0, 0.5)
     """Weights of their velocities."""
-    effort: float = 1.0e-5
-    """Weight of forces [1/N^2]."""
+    effort: float = 2.0e-5
+    """Weight of what forces are beside the robot's weight in equal parts on the feet that stand [1/N^2]."""
     tolerance: float = 1.0e-3
     """Tolerance of OSQP, absolute and relative."""
 
@@ -88,6 +89,8 @@ class ConvexMpc:
         self._programmes: list[dict[int, _Programme]] = [{} for _ in range(count)]
         self._last = np.zeros((count, steps, 4, 3))
         self._last_dual = np.zeros((count, steps, 4, 5))
+        self.solver_seconds = 0.0
+        """Time that OSQP has taken so far [s]."""
 
     def __call__(self, problem: ForceProblem) -> Array:
         """Forces on the feet now, in the heading frame [N], shape (N, 4, 3); zero for feet that swing."""
@@ -137,7 +140,11 @@ class ConvexMpc:
         if count not in programmes:
             programmes[count] = _Programme(count, self.cfg)
         first, dual = self._last[robot][step, foot], self._last_dual[robot][step, foot]
-        forces, dual = programmes[count].solve(hessian, gradient.ravel() @ of_forces, first, dual)
+        linear = gradient.ravel() @ of_forces
+        linear[2::3] -= self.cfg.effort * (GRAVITY * self.body.mass / stands.sum(1))[step]
+        begin = time.perf_counter()
+        forces, dual = programmes[count].solve(hessian, linear, first, dual)
+        self.solver_seconds += time.perf_counter() - begin
         plan = np.zeros_like(arms)
         plan[step, foot] = forces
         self._last[robot], self._last_dual[robot][step, foot] = plan, dual
@@ -149,7 +156,7 @@ _LEVI_CIVITA = np.cross(np.eye(3)[:, None], np.eye(3)[None]).transpose(2, 0, 1)
 
 
 class _Programme:
-    """The quadratic programme of a number of feet in steps, prepared by OSQP once; numbers change, and not its pattern."""
+    """The programme for a number of feet in steps, prepared by OSQP once: its numbers change, and not its pattern."""
 
     def __init__(self, count: int, cfg: MpcCfg):
         self._upper = np.triu_indices(3 * count)
@@ -194,7 +201,7 @@ class _Programme:
         else:
             self._solver.update(Px=values, q=linear)
         self._solver.warm_start(x=first.ravel(), y=dual.ravel())
-        found = self._solver.solve()
+        found = self._solver.solve(raise_error=False)
         if found.info.status_val not in (1, 2):  # solved, or solved less accurately
             raise ValueError(f"OSQP ended with '{found.info.status}', expected a solution: is a state not finite?")
         return np.asarray(found.x).reshape(-1, 3), np.asarray(found.y).reshape(-1, 5)

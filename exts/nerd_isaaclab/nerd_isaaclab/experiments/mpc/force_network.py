@@ -19,11 +19,10 @@ from torch import nn
 
 from nerd_core.files.bounds import bounded, check_bounds
 
+from . import Array
 from .convex_mpc import MpcCfg
 from .gait import Gait
-from .problem import FEATURES, ForceProblem, features
-
-type Array = NDArray[np.float64]
+from .problem import FEATURES, STANDS, ForceProblem, features
 
 HIDDEN = (192, 192)
 """Widths of the hidden layers."""
@@ -130,9 +129,7 @@ class Fit:
     """Root mean square of their distance from their mean there [N]."""
 
 
-def fit(
-    seen: Array, forces: Array, gait: Gait, mpc: MpcCfg, cfg: FitCfg, seed: int, say: Callable[[str], None]
-) -> Fit:
+def fit(seen: Array, forces: Array, gait: Gait, mpc: MpcCfg, cfg: FitCfg, seed: int, say: Callable[[str], None]) -> Fit:
     """Trains a network on what the programme answered.
 
     Args:
@@ -149,18 +146,21 @@ def fit(
     unit = float(np.sqrt(np.mean(forces[:count] ** 2))) + 1.0e-9
     x = torch.as_tensor((seen - mean) / scale, dtype=torch.float32)
     y = torch.as_tensor(forces.reshape(-1, FORCES) / unit, dtype=torch.float32)
-    counts = (torch.as_tensor(np.abs(forces).sum(-1) > 0.0).repeat_interleave(3, dim=-1)).float()
+    stands = seen[:, STANDS].repeat(3, axis=-1) > 0.5
+    counts = torch.as_tensor(stands).float()
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         module = _module()
         _train(module, x[:count], y[:count], counts[:count], cfg, say)
     network = ForceNetwork(module, mean, scale, unit, gait, mpc)
     rest = slice(min(count, len(seen) - 1), None)
-    stands = counts[rest].numpy() > 0.0
-    answer, truth = network.evaluate(seen[rest].astype(np.float32)), forces[rest].reshape(-1, FORCES)
-    miss, away = (answer - truth)[stands], (truth - truth[stands].mean())
-    average = np.array([truth[:, i][stands[:, i]].mean() for i in range(FORCES)])
-    away = (truth - average)[stands]
+    answer, truth, stands = (
+        network.evaluate(seen[rest].astype(np.float32)),
+        forces[rest].reshape(-1, FORCES),
+        stands[rest],
+    )
+    average = (truth * stands).sum(0) / np.maximum(stands.sum(0), 1)
+    miss, away = (answer - truth)[stands], (truth - average)[stands]
     return Fit(network, float(np.sqrt(np.mean(miss**2))), float(np.sqrt(np.mean(away**2))))
 
 
@@ -184,6 +184,6 @@ def _train(module: nn.Module, x: torch.Tensor, y: torch.Tensor, counts: torch.Te
             loss.backward()
             optimiser.step()
             schedule.step()
-            total += float(loss)
+            total += loss.item()
         if (epoch + 1) % max(1, cfg.epochs // 5) == 0:
             say(f"network: epoch {epoch + 1} of {cfg.epochs}, loss {total / batches:.2e}")

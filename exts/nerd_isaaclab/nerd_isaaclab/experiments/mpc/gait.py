@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-type Array = NDArray[np.float64]
+from . import Array
 
 TROT = (0.0, 0.5, 0.5, 0.0)
 """Shares of a period by which legs are ahead when diagonal pairs move together."""
@@ -43,7 +44,19 @@ class Gait:
         Args:
             time: Time since the beginning of the gait [s], shape (...).
         """
-        return (np.asarray(time)[..., None] / self.period + np.array(self.offsets)) % 1.0
+        return self.cycles(time) % 1.0
+
+    def cycles(self, time: Array | float) -> Array:
+        """Cycles that each leg has begun and the phase in the last one, as one number, shape (..., 4).
+
+        Args:
+            time: Time since the beginning of the gait [s], shape (...).
+        """
+        return np.asarray(time)[..., None] / self.period + self._offsets
+
+    @cached_property
+    def _offsets(self) -> Array:
+        return np.array(self.offsets)
 
     def stands(self, time: Array | float) -> NDArray[np.bool_]:
         """Which feet stand, shape (..., 4)."""

@@ -15,13 +15,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from . import Array
 from .gait import Gait
 from .quadruped import Quadruped
 
-type Array = NDArray[np.float64]
-
 FEATURES = 41
 """Length of what a network sees of a problem."""
+STANDS = slice(27, 31)
+"""Where it sees which feet stand."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,11 @@ class Horizon:
     """Length of a step [s]."""
 
     @cached_property
+    def starts(self) -> Array:
+        """Times of the beginnings of all steps, from now [s], shape (steps,)."""
+        return np.arange(self.steps) * self.dt
+
+    @cached_property
     def middles(self) -> Array:
         """Times of the middles of all steps, from now [s], shape (steps,)."""
         return (np.arange(self.steps) + 0.5) * self.dt
@@ -74,8 +80,10 @@ class Horizon:
 
 
 def contacts_ahead(problem: ForceProblem, gait: Gait, horizon: Horizon) -> NDArray[np.bool_]:
-    """Which feet stand in the middle of each step of the horizon, shape (N, steps, 4)."""
-    return gait.stands(problem.time[:, None] + horizon.middles)
+    """Which feet stand in each step of the horizon: those at its beginning, so that the first are those that stand now,
+    shape (N, steps, 4).
+    """
+    return gait.stands(problem.time[:, None] + horizon.starts)
 
 
 def reference(problem: ForceProblem, height: float, horizon: Horizon) -> tuple[Array, Array]:
@@ -108,11 +116,10 @@ def feet_ahead(problem: ForceProblem, gait: Gait, horizon: Horizon, body: Quadru
     it will be put down, and a stance after that is taken as one in whose middle the foot is below its hip.
     """
     middles = horizon.middles
-    cycles = problem.time[:, None] / gait.period + np.array(gait.offsets)
-    ahead = cycles[:, None] + middles[:, None] / gait.period
-    cycle, now = np.floor(ahead), np.floor(cycles)
-    first = now + (cycles - now >= gait.duty)
-    since = (ahead - cycle - 0.5 * gait.duty) * gait.period
+    cycles = gait.cycles(problem.time)
+    cycle, now = np.floor(cycles[:, None] + horizon.starts[:, None] / gait.period), np.floor(cycles)
+    first = now + (cycles - now >= gait.duty) if gait.duty < 1.0 else np.full_like(now, np.inf)
+    since = (cycles[:, None] - cycle - 0.5 * gait.duty) * gait.period + middles[:, None]
     target = problem.target[:, None, :2]
     known = problem.feet[:, None].repeat(len(middles), axis=1)
     known[..., :2] -= (_turned(0.5 * problem.target[:, 2:] * middles, problem.target) * middles[:, None])[:, :, None]
@@ -126,27 +133,23 @@ def feet_ahead(problem: ForceProblem, gait: Gait, horizon: Horizon, body: Quadru
 def features(problem: ForceProblem, gait: Gait, horizon: Horizon) -> Array:
     """What a network sees of a problem, shape (N, 41).
 
-    Tilt 2, height 1, velocities 6, targets 3, lags 3, feet from below the centre of mass 12, which feet stand 4, how far
-    each leg is in its stance or swing 4, share of the horizon in which each foot stands 4, phase of the gait as a point
-    of the circle 2.
+    Tilt 2, height 1, velocities 6, targets 3, lags 3, feet from below the centre of mass 12, which feet stand 4, how
+    far each leg is in its stance or swing 4, share of the horizon in which each foot stands 4, phase of the gait as a
+    point of the circle 2.
     """
-    count = len(problem)
-    turn = 2.0 * np.pi * problem.time / gait.period
-    parts = (
-        problem.tilt,
-        problem.height[:, None],
-        problem.lin_vel,
-        problem.ang_vel,
-        problem.target,
-        problem.lag,
-        problem.feet.reshape(count, 12),
-        gait.stands(problem.time),
-        gait.progress(problem.time),
-        contacts_ahead(problem, gait, horizon).mean(axis=1),
-        np.sin(turn)[:, None],
-        np.cos(turn)[:, None],
-    )
-    return np.concatenate(parts, axis=-1)
+    phase = gait.leg_phase(problem.time)
+    stands = phase < gait.duty
+    seen = np.empty((len(problem), FEATURES))
+    seen[:, 0:2], seen[:, 2] = problem.tilt, problem.height
+    seen[:, 3:6], seen[:, 6:9] = problem.lin_vel, problem.ang_vel
+    seen[:, 9:12], seen[:, 12:15] = problem.target, problem.lag
+    seen[:, 15:27] = problem.feet.reshape(-1, 12)
+    seen[:, STANDS] = stands
+    seen[:, 31:35] = np.where(stands, phase / gait.duty, (phase - gait.duty) / max(1.0 - gait.duty, 1.0e-9))
+    seen[:, 35:39] = contacts_ahead(problem, gait, horizon).mean(axis=1)
+    turn = (2.0 * np.pi / gait.period) * problem.time
+    seen[:, 39], seen[:, 40] = np.sin(turn), np.cos(turn)
+    return seen
 
 
 def _turned(heading: Array, target: Array) -> Array:

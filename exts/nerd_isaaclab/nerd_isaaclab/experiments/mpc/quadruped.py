@@ -3,8 +3,8 @@
 
 """A quadruped as its controller sees it: one rigid body, and four legs of a hip, a thigh and a calf.
 
-Numbers come from the robot's own description. Legs come in the order front left, front right, rear left, rear right, and
-joints of a leg in the order hip (turns about x), thigh and calf (turn about y).
+Numbers come from the robot's own description. Legs come in the order front left, front right, rear left, rear right,
+and joints of a leg in the order hip (turns about x), thigh and calf (turn about y).
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...usd.inertia import moved, total
 from ...usd.model import UsdRobot, from_axis_angle, multiply
-
-type Array = NDArray[np.float64]
+from . import Array
 
 LEG_JOINTS = ("hip", "thigh", "calf")
 """Joints of a leg, from the base outwards."""

@@ -13,10 +13,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from . import Array
 from .controller import Motion
 from .quadruped import Quadruped
-
-type Array = NDArray[np.float64]
 
 
 class QuadrupedScene:
@@ -107,7 +106,9 @@ class QuadrupedScene:
 
 
 @contextmanager
-def quadruped_scene(articulation: Any, body: Quadruped, count: int, dt: float, friction: float) -> Iterator[QuadrupedScene]:
+def quadruped_scene(
+    articulation: Any, body: Quadruped, count: int, dt: float, friction: float
+) -> Iterator[QuadrupedScene]:
     """Starts PhysX with robots on a plane, and closes it in the end. Once in a process.
 
     Args:
@@ -125,9 +126,9 @@ def quadruped_scene(articulation: Any, body: Quadruped, count: int, dt: float, f
     material = sim_utils.RigidBodyMaterialCfg(static_friction=friction, dynamic_friction=friction)
     cfg = SimulationCfg(device="cpu", dt=dt, physics=OvPhysxCfg(), physics_material=material)
     with build_simulation_context(sim_cfg=cfg, add_ground_plane=False) as sim:
-        ground = sim_utils.GroundPlaneCfg(physics_material=material)
+        ground: Any = sim_utils.GroundPlaneCfg(physics_material=material)
         ground.func("/World/ground", ground)
-        scene_cfg = InteractiveSceneCfg(num_envs=count, env_spacing=20.0)
+        scene_cfg: Any = InteractiveSceneCfg(num_envs=count, env_spacing=20.0)
         articulation.prim_path = "{ENV_REGEX_NS}/Robot"
         scene_cfg.robot = articulation
         scene = InteractiveScene(scene_cfg)

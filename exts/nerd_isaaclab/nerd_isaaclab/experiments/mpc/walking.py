@@ -11,10 +11,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from . import Array
 from .controller import Motion, TrotController
 from .quadruped import Quadruped
-
-type Array = NDArray[np.float64]
 
 FALLEN_HEIGHT = 0.18
 """Height of a base below which a robot has fallen [m]."""
@@ -59,9 +58,9 @@ class CourseCfg:
     """Range of wanted angular velocities [rad/s]."""
     push_every: float = 1.0
     """Time between pushes [s]."""
-    push_speed: float = 0.3
+    push_speed: float = 0.5
     """Largest change of velocity by a push, horizontally in each direction [m/s]."""
-    push_turn: float = 0.5
+    push_turn: float = 1.0
     """Largest change of angular velocity by a push, about each axis [rad/s]."""
     settle: float = 0.8
     """Time after a new target, a push or a fall in which errors do not count [s]."""
@@ -97,7 +96,13 @@ class Walk:
 
 
 def walk(
-    robots: Robots, controller: TrotController, body: Quadruped, height: float, cfg: CourseCfg, seconds: float, seed: int
+    robots: Robots,
+    controller: TrotController,
+    body: Quadruped,
+    height: float,
+    cfg: CourseCfg,
+    seconds: float,
+    seed: int,
 ) -> Walk:
     """Lets robots walk a course. The same seed gives the same targets and pushes.
 
