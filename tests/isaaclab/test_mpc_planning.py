@@ -157,6 +157,14 @@ def test_no_other_forces_follow_the_wanted_motion_better():
         assert cost_of(asked, 1.1 * best, gait, cfg) > least
 
 
+def test_the_published_programme_has_the_same_answers():
+    """With feet in the air kept in the programme and limited to nothing, forces are the same."""
+    cfg, gait, asked = MpcCfg(tolerance=1.0e-6), Gait(), problems(10)
+    published = ConvexMpc(BODY, gait, replace(cfg, keeps_swinging=True), 10)
+    published(problems(10, seed=1))  # other feet stand: limits are updated
+    assert np.abs(published(asked) - ConvexMpc(BODY, gait, cfg, 10)(asked)).max() < 0.5
+
+
 def test_a_solver_that_goes_on_gives_what_a_new_one_gives():
     """Solutions do not depend on the problems before, beyond the tolerance."""
     cfg, gait = MpcCfg(tolerance=1.0e-6), Gait()
@@ -274,6 +282,7 @@ def test_times_are_taken_of_each_part():
     times = measure(mpc, found.network, asked)
     assert 0.0 < times.qp_ms < times.qp_plan_ms
     assert 0.0 < times.network_ms < times.network_plan_ms
+    assert times.qp_ms < times.qp_published_ms
     assert times.qp_slowest_ms >= times.qp_ms and times.network_slowest_ms >= times.network_ms
 
 

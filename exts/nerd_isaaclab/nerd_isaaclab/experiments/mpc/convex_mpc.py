@@ -57,6 +57,9 @@ class MpcCfg:
     """Weight of what forces are beside the robot's weight in equal parts on the feet that stand [1/N^2]."""
     tolerance: float = 1.0e-3
     """Tolerance of OSQP, absolute and relative."""
+    keeps_swinging: bool = False
+    """Whether forces of feet in the air stay in the programme, with zero as their limit, as in the published one: 120
+    numbers and 200 constraints."""
 
 
 class ConvexMpc:
@@ -126,7 +129,7 @@ class ConvexMpc:
             arms: Feet from the centre of mass [m], shape (steps, 4, 3).
             gradient: Gradient of the cost by accelerations, shape (steps, 6).
         """
-        step, foot = np.nonzero(stands)
+        step, foot = np.nonzero(stands | self.cfg.keeps_swinging)
         count = len(step)
         number = np.arange(count)
         of_forces = np.zeros((len(stands), 6, count, 3))
@@ -141,12 +144,13 @@ class ConvexMpc:
             programmes[count] = _Programme(count, self.cfg)
         first, dual = self._last[robot][step, foot], self._last_dual[robot][step, foot]
         linear = gradient.ravel() @ of_forces
-        linear[2::3] -= self.cfg.effort * (GRAVITY * self.body.mass / stands.sum(1))[step]
+        pushes = stands[step, foot]
+        linear[2::3] -= self.cfg.effort * pushes * (GRAVITY * self.body.mass / stands.sum(1))[step]
         begin = time.perf_counter()
-        forces, dual = programmes[count].solve(hessian, linear, first, dual)
+        forces, dual = programmes[count].solve(hessian, linear, first, dual, pushes)
         self.solver_seconds += time.perf_counter() - begin
         plan = np.zeros_like(arms)
-        plan[step, foot] = forces
+        plan[step, foot] = forces * pushes[:, None]
         self._last[robot], self._last_dual[robot][step, foot] = plan, dual
         return plan
 
@@ -159,19 +163,15 @@ class _Programme:
     """The programme for a number of feet in steps, prepared by OSQP once: its numbers change, and not its pattern."""
 
     def __init__(self, count: int, cfg: MpcCfg):
-        self._upper = np.triu_indices(3 * count)
-        # columns of the upper triangle one after the other, as OSQP stores it
-        order = np.lexsort(self._upper)
-        self._upper = (self._upper[0][order], self._upper[1][order])
-        pattern = sparse.csc_matrix((np.ones(len(order)), self._upper), shape=(3 * count, 3 * count))
-        mu = cfg.friction
+        rows, columns = np.triu_indices(3 * count)
+        # OSQP stores the upper triangle column by column
+        order = np.lexsort((rows, columns))
+        self._upper_triangle = rows[order], columns[order]
+        mu, inf = cfg.friction, np.inf
         pyramid = np.array([[1.0, 0, -mu], [1.0, 0, mu], [0, 1.0, -mu], [0, 1.0, mu], [0, 0, 1.0]])
-        inf = np.inf
-        lower = np.tile([-inf, 0.0, -inf, 0.0, 0.0], count)
-        upper = np.tile([0.0, inf, 0.0, inf, cfg.max_force], count)
-        self._solver = osqp.OSQP()
         self._constraints = sparse.block_diag([pyramid] * count, format="csc")
-        self._bounds = lower, upper
+        self._lower = np.tile([-inf, 0.0, -inf, 0.0, 0.0], count)
+        self._limit = np.tile([0.0, inf, 0.0, inf, cfg.max_force], count)
         self._settings = {
             "eps_abs": cfg.tolerance,
             "eps_rel": cfg.tolerance,
@@ -180,10 +180,11 @@ class _Programme:
             "scaling": 0,  # the programme is well scaled, and scaling it anew costs as much as solving it
             "check_termination": 10,
         }
-        self._pattern = pattern
-        self._is_set_up = False
+        self._solver: osqp.OSQP | None = None
 
-    def solve(self, hessian: Array, linear: Array, first: Array, dual: Array) -> tuple[Array, Array]:
+    def solve(
+        self, hessian: Array, linear: Array, first: Array, dual: Array, pushes: NDArray[np.bool_]
+    ) -> tuple[Array, Array]:
         """Forces and multipliers, shapes (count, 3) and (count, 5).
 
         Args:
@@ -191,15 +192,18 @@ class _Programme:
             linear: Gradient at no force, shape (3 count,).
             first: Forces to begin with [N], shape (count, 3).
             dual: Multipliers to begin with, shape (count, 5).
+            pushes: Which of the feet may push, shape (count,).
         """
-        values = hessian[self._upper]
-        if not self._is_set_up:
-            matrix = self._pattern.copy()
-            matrix.data[:] = values
-            self._solver.setup(matrix, linear, self._constraints, *self._bounds, **self._settings)
-            self._is_set_up = True
+        values, limit = hessian[self._upper_triangle], self._limit
+        if not pushes.all():
+            limit = limit.copy()
+            limit[4::5] *= pushes
+        if self._solver is None:
+            triangle = sparse.csc_matrix((values, self._upper_triangle), shape=hessian.shape)
+            self._solver = osqp.OSQP()
+            self._solver.setup(triangle, linear, self._constraints, self._lower, limit, **self._settings)
         else:
-            self._solver.update(Px=values, q=linear)
+            self._solver.update(Px=values, q=linear, u=limit)
         self._solver.warm_start(x=first.ravel(), y=dual.ravel())
         found = self._solver.solve(raise_error=False)
         if found.info.status_val not in (1, 2):  # solved, or solved less accurately

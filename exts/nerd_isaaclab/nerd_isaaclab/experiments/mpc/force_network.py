@@ -28,6 +28,7 @@ HIDDEN = (192, 192)
 """Widths of the hidden layers."""
 FORCES = 12
 """Length of an answer: a force for each foot."""
+_ZERO = np.float32(0.0)
 
 
 @dataclass(frozen=True)
@@ -91,11 +92,16 @@ class ForceNetwork:
         Returns:
             Forces [N], shape (N, 12).
         """
+        if len(x) == 1:  # products with a vector take a sixth less time
+            return self._layers(x[0])[None]
+        return self._layers(x)
+
+    def _layers(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
         for weight, bias in zip(self._weights[:-1], self._biases[:-1]):
-            x = x @ weight
+            x = x.dot(weight)
             x += bias
-            x = np.maximum(x, np.expm1(np.minimum(x, np.float32(0.0))))  # ELU
-        return x @ self._weights[-1] + self._biases[-1]
+            x = np.maximum(x, np.expm1(np.minimum(x, _ZERO)))  # ELU
+        return x.dot(self._weights[-1]) + self._biases[-1]
 
 
 def within_limits(forces: NDArray, stands: NDArray[np.bool_], cfg: MpcCfg) -> Array:

@@ -84,5 +84,5 @@ def plot(found: dict[str, Any], path: Path) -> None:
 EXPERIMENT = Experiment(
     run,
     full=MpcWalkCfg(),
-    smoke=MpcWalkCfg(robots=4, transitions=1500, epochs=60, walk_seconds=4.0, timed=100),
+    smoke=MpcWalkCfg(robots=4, transitions=1200, epochs=40, walk_seconds=3.0, timed=100),
 )

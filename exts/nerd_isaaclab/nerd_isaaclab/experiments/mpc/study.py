@@ -101,6 +101,7 @@ class Study:
         return {
             **times._asdict(),
             "speed_up": times.qp_ms / times.network_ms,
+            "speed_up_published": times.qp_published_ms / times.network_ms,
             "speed_up_plan": times.qp_plan_ms / times.network_plan_ms,
         }
 
