@@ -40,7 +40,7 @@ from ..physics.task_actuators import feed_actuators
 from ..ui.panel import NerdPanel
 from ..ui.viser_page import add_viser_pages
 from .nerd_env_cfg import WINDOW_CLASS, NerdCfg
-from .randomised_properties import find_randomised_properties, writes_properties
+from .randomised_properties import find_randomised_properties, has_explicit_actuators, writes_properties
 from .unsupported_terms import find_unsupported_terms
 
 logger = logging.getLogger(__name__)
@@ -259,13 +259,7 @@ class NerdDynamics(ManagerBasedRLEnv):
         """Warns of events that make robots differ in what the model has not learned and cannot compute."""
         randomised = find_randomised_properties(self.cfg.events)
         if predictor.takes_parameters:
-            actuators: list[Any] = list(self.robot.actuators.values())
-            has_laws = any(not each.is_implicit_model for each in actuators)
-            followed = [
-                each
-                for each in randomised
-                if each.is_followed and not (has_laws and each.function == "randomize_actuator_gains")
-            ]
+            followed = [each for each in randomised if each.is_followed(has_explicit_actuators(self.robot))]
             if followed and predictor.network is not None:
                 logger.warning(
                     "mechanics follows these events, and the network behind it has learned from one robot alone: %s",
