@@ -17,6 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nerd_core.files.bounds import bounded, check_bounds
+
 from . import Array
 from .gait import Gait
 from .problem import ForceProblem
@@ -47,22 +49,25 @@ class Motion(NamedTuple):
 class WalkCfg:
     """How feet are moved, and how far a robot may be behind."""
 
-    plan_steps: int = 4
+    plan_steps: int = bounded(4, at_least=1)
     """Control steps between two plans of forces."""
-    swing_height: float = 0.07
+    swing_height: float = bounded(0.07, at_least=0.0)
     """How high a foot is lifted [m]."""
-    swing_stiffness: float = 600.0
+    swing_stiffness: float = bounded(600.0, at_least=0.0)
     """Pull on a swinging foot towards its curve [N/m]."""
-    swing_damping: float = 15.0
+    swing_damping: float = bounded(15.0, at_least=0.0)
     """Damping of a swinging foot [N s/m]."""
-    raibert_gain: float = 0.06
+    raibert_gain: float = bounded(0.06, at_least=0.0)
     """How far a foot is put ahead for each metre per second that the robot is too fast [s]."""
-    max_reach: float = 0.2
+    max_reach: float = bounded(0.2, at_least=0.0)
     """How far from below its hip a foot may be put down [m]."""
-    max_lag: float = 0.1
+    max_lag: float = bounded(0.1, at_least=0.0)
     """How far behind a robot counts at most [m]."""
-    max_heading_lag: float = 0.15
+    max_heading_lag: float = bounded(0.15, at_least=0.0)
     """How much of its heading a robot misses at most [rad]."""
+
+    def __post_init__(self):
+        check_bounds(self)
 
 
 class TrotController:

@@ -28,6 +28,8 @@ import osqp
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nerd_core.files.bounds import bounded, check_bounds
+
 from . import Array
 from .gait import Gait
 from .problem import ForceProblem, Horizon, contacts_ahead, feet_ahead, reference
@@ -43,23 +45,26 @@ class MpcCfg:
 
     horizon: Horizon = Horizon()
     """Steps over which the controller looks ahead."""
-    height: float = 0.29
+    height: float = bounded(0.29, above=0.0)
     """Wanted height of the centre of mass [m]."""
-    friction: float = 0.45
+    friction: float = bounded(0.45, above=0.0)
     """Coefficient of friction that forces keep to."""
-    max_force: float = 250.0
+    max_force: float = bounded(250.0, above=0.0)
     """Largest normal force of a foot [N]."""
-    position_weight: tuple[float, ...] = (20.0, 20.0, 10.0, 20.0, 20.0, 100.0)
+    position_weight: tuple[float, ...] = bounded((20.0, 20.0, 10.0, 20.0, 20.0, 100.0), at_least=0.0)
     """Weights of roll, pitch, heading [1/rad^2], forward, left and up [1/m^2]."""
-    velocity_weight: tuple[float, ...] = (0.2, 0.2, 0.5, 6.0, 6.0, 0.5)
+    velocity_weight: tuple[float, ...] = bounded((0.2, 0.2, 0.5, 6.0, 6.0, 0.5), at_least=0.0)
     """Weights of their velocities."""
-    effort: float = 2.0e-5
+    effort: float = bounded(2.0e-5, above=0.0)
     """Weight of what forces are beside the robot's weight in equal parts on the feet that stand [1/N^2]."""
-    tolerance: float = 1.0e-3
+    tolerance: float = bounded(1.0e-3, above=0.0)
     """Tolerance of OSQP, absolute and relative."""
     keeps_swinging: bool = False
     """Whether forces of feet in the air stay in the programme, with zero as their limit, as in the published one: 120
     numbers and 200 constraints."""
+
+    def __post_init__(self):
+        check_bounds(self)
 
 
 class ConvexMpc:

@@ -11,6 +11,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from nerd_core.files.bounds import bounded, check_bounds
+
 from . import Array
 from .controller import Motion, TrotController
 from .quadruped import Quadruped
@@ -48,22 +50,25 @@ class Robots(Protocol):
 class CourseCfg:
     """Wanted velocities and pushes, drawn at random."""
 
-    segment: float = 2.0
+    segment: float = bounded(2.0, above=0.0)
     """Time for which a target is held [s]."""
-    forward: tuple[float, float] = (-0.4, 0.8)
+    forward: tuple[float, float] = bounded((-0.4, 0.8), at_least=-3.0, at_most=3.0)
     """Range of wanted velocities forward [m/s]."""
-    sideways: tuple[float, float] = (-0.3, 0.3)
+    sideways: tuple[float, float] = bounded((-0.3, 0.3), at_least=-3.0, at_most=3.0)
     """Range of wanted velocities to the left [m/s]."""
-    turning: tuple[float, float] = (-0.8, 0.8)
+    turning: tuple[float, float] = bounded((-0.8, 0.8), at_least=-6.0, at_most=6.0)
     """Range of wanted angular velocities [rad/s]."""
-    push_every: float = 1.0
+    push_every: float = bounded(1.0, above=0.0)
     """Time between pushes [s]."""
-    push_speed: float = 0.5
+    push_speed: float = bounded(0.5, at_least=0.0)
     """Largest change of velocity by a push, horizontally in each direction [m/s]."""
-    push_turn: float = 1.0
+    push_turn: float = bounded(1.0, at_least=0.0)
     """Largest change of angular velocity by a push, about each axis [rad/s]."""
-    settle: float = 0.8
+    settle: float = bounded(0.8, at_least=0.0)
     """Time after a new target, a push or a fall in which errors do not count [s]."""
+
+    def __post_init__(self):
+        check_bounds(self)
 
 
 @dataclass(frozen=True)
