@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,8 @@ def run(settings: MpcWalkCfg, say: Say) -> Result:
         settings: Settings.
         say: Is told of the progress.
     """
+    if importlib.util.find_spec("osqp") is None:
+        raise MpcWalkError("this needs 'osqp', which is not installed: pip install 'nerd-core[experiments]'")
     process = EngineProcess(
         "nerd_isaaclab.experiments.mpc.worker", settings, {"NERD_PHYSX_THREADS": "0"}, on_progress=say
     )
