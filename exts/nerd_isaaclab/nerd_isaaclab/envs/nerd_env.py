@@ -20,6 +20,7 @@ from isaaclab.utils.string import ResolvableString
 from nerd_core import checkpoint
 from nerd_core.dynamics import NeuralDynamics
 from nerd_core.files.bounds import check_bounds
+from nerd_core.mechanics.actuators import is_explicit
 from nerd_core.predictor.predictor import Predictor
 from nerd_core.robot.spec import RobotSpec
 
@@ -35,13 +36,14 @@ from ..physics.inertial_sensors import feed_inertial_sensors, release_inertial_s
 from ..physics.joint_wrenches import feed_joint_wrench_sensors, release_joint_wrench_sensors
 from ..physics.modes import MODES
 from ..physics.neural_physics import NeuralPhysics
+from ..physics.reported_efforts import ReportedEfforts
 from ..physics.robot_description import describe_robot, find_controls
 from ..physics.robot_state import RobotState
 from ..physics.task_actuators import feed_actuators
 from ..ui.panel import NerdPanel
 from ..ui.viser_page import add_viser_pages
 from .nerd_env_cfg import WINDOW_CLASS, NerdCfg
-from .randomised_properties import find_randomised_properties, has_explicit_actuators, writes_properties
+from .randomised_properties import find_randomised_properties, writes_properties
 from .unsupported_terms import GivenForces, find_unsupported_terms
 
 logger = logging.getLogger(__name__)
@@ -170,7 +172,8 @@ class NerdDynamics(ManagerBasedRLEnv):
         parameters = None
         if isinstance(predictor, Predictor) and predictor.takes_parameters:
             parameters = EngineParameters(self, self.robot, predictor)
-        self._neural = NeuralPhysics(stock, robot, dynamics, self.physics_dt, self.cfg.decimation, parameters)
+        efforts = ReportedEfforts(self.robot, self.robot_spec)
+        self._neural = NeuralPhysics(stock, robot, dynamics, self.physics_dt, self.cfg.decimation, parameters, efforts)
         self._neural.on_contact_forces = partial(
             enter_steps, self.scene, self._neural, self.cfg.decimation - 1, self.physics_dt
         )
@@ -265,7 +268,8 @@ class NerdDynamics(ManagerBasedRLEnv):
         """Warns of events that make robots differ in what the model has not learned and cannot compute."""
         randomised = find_randomised_properties(self.cfg.events)
         if predictor.takes_parameters:
-            followed = [each for each in randomised if each.is_followed(has_explicit_actuators(self.robot))]
+            has_laws = any(is_explicit(joint) for joint in self.robot_spec.joints)
+            followed = [each for each in randomised if each.is_followed(has_laws)]
             if followed and predictor.network is not None:
                 logger.warning(
                     "mechanics follows these events, and the network behind it has learned from one robot alone: %s",
