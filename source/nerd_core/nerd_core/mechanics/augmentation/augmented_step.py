@@ -20,7 +20,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, override
+from typing import override
 
 import torch
 from torch import Tensor
@@ -102,8 +102,8 @@ class AugmentedMechanics(Mechanics):
     ) -> tuple[Tensor, BodyForces]:
         found: list[BodyForces] = []
 
-        def take(*args: Any) -> Tensor:
-            next_state, forces = self._taken_with_forces(*args, joints)
+        def take(state: Tensor, control: Tensor, contacts: Contacts | None, rows: PhysicalParameters | None) -> Tensor:
+            next_state, forces = self._taken_with_forces(state, control, contacts, rows, joints)
             found.append(forces)
             return next_state
 
