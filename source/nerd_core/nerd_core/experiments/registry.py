@@ -21,6 +21,8 @@ GROUP = "nerd.experiments"
 
 BUILT_IN = {
     "basin-hopping": "nerd_core.experiments.basin_hopping:EXPERIMENT",
+    "gradient-cost": "nerd_core.experiments.gradient_cost:EXPERIMENT",
+    "tossed-cube": "nerd_core.experiments.tossed_cube:EXPERIMENT",
 }
 """Experiments of this package, as ``module:name``."""
 

@@ -27,6 +27,7 @@ from ..files.safe_files import MAX_JSON_BYTES, UnsafeFile, parse_json, read_byte
 from ..files.serialization import to_plain
 from ..predictor.predictor import Predictor
 from ..robot.physical_parameters import specification_with
+from .calibration import calibration_of, write_calibration
 from .cost import CostCfg, RolloutCost
 from .drivers import Descent, DescentCfg, HoppingCfg, descend, hop
 from .identifiability import identifiability
@@ -35,8 +36,9 @@ from .parameterisation import Bounds, IdentificationError, Parameterisation
 from .replay import ReplayError, gate, replay
 from .report import Report, deviations_of
 
-STATE, PARTIAL, RESULT = "search.json", "partial", "model"
-"""Files and folders of a run: where the search stands, the model there, and the one that was found."""
+STATE, PARTIAL, RESULT, CALIBRATION = "search.json", "partial", "model", "calibration.json"
+"""Files and folders of a run: where the search stands, the model there, the one that was found, and what it says of the
+robot for an engine."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,9 @@ def identify(
     )
     if out is not None:
         _write(out, made, report, cfg)
+        if not report.refused and parameterisation.dim:
+            found = parameterisation(cost.variables.free.detach())
+            write_calibration(out / CALIBRATION, calibration_of(predictor.spec, found))
     return Identified(made, report)
 
 
@@ -267,4 +272,4 @@ def _write(out: Path, predictor: Predictor, report: Report, cfg: IdentifyCfg) ->
         )
 
 
-__all__ = ["PARTIAL", "RESULT", "STATE", "Identified", "IdentifyCfg", "identify", "with_parameters"]
+__all__ = ["CALIBRATION", "PARTIAL", "RESULT", "STATE", "Identified", "IdentifyCfg", "identify", "with_parameters"]
