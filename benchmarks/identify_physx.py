@@ -4,13 +4,13 @@
 """Identify a Franka in PhysX whose masses and gains are up to 30 % off, and calibrate PhysX by what was found.
 
     python benchmarks/identify_physx.py --json identify_physx.json
-    python benchmarks/identify_physx.py --seconds 10 --iterations 2 --json quick.json
+    python benchmarks/identify_physx.py --seconds 20 --iterations 2 --json quick.json
 
 The *real* robot is PhysX with parameters that are drawn and written to it. Its motion under random targets, with noise
-of measurement, is all that ``nerd_core.identification`` sees, which begins with the asset's parameters. What it finds is
-judged on motion of other targets: in the model, beside the model with the true parameters (whose error is the floor:
-noisy first states, and what mechanics does not know), and in PhysX, calibrated by the file that ``nerd identify``
-writes, beside PhysX as the asset has it.
+of measurement, is all that the identification sees, which begins with the asset's parameters. What it finds is judged
+on motion of other targets: in the model, beside the model with the true parameters (whose error is the floor: noisy
+first states, and what mechanics does not know), and in PhysX, calibrated by the file that ``nerd identify`` writes,
+beside PhysX as the asset has it.
 
 ``worst_combination`` is the largest error of the identifiable combinations of parameters (those known to within
 :data:`IDENTIFIABLE`), in logarithms: .02 is two percent.

@@ -173,7 +173,7 @@ def _found(ends: Ends, settings: BasinHoppingCfg) -> Tensor:
 
 
 def _share(ends: Ends, settings: BasinHoppingCfg) -> float:
-    return float(_found(ends, settings).float().mean())
+    return int(_found(ends, settings).sum()) / len(ends.places)
 
 
 def _largest_error(ends: Ends, settings: BasinHoppingCfg) -> float | None:

@@ -138,9 +138,10 @@ def _parts[T](told: Any, file: str, value_of: Callable[[str, Any], T | None]) ->
         for name, value in of.items():
             sound = value_of(name, value)
             if sound is None:
+                got = f"{part[:40]}: {str(name)[:40]} = {str(value)[:60]}"
                 raise IdentificationError(
-                    f"'{file}' has {part[:40]}: {str(name)[:40]} = {str(value)[:60]}, expected finite numbers (of a mass "
-                    f"above zero; three of a centre, nine of an inertia) of {', '.join((*OF_BODIES, *OF_JOINTS))}"
+                    f"'{file}' has {got}, expected finite numbers (of a mass above zero; three of a centre, nine of an "
+                    f"inertia) of {', '.join((*OF_BODIES, *OF_JOINTS))}"
                 )
             found.setdefault(part, {})[name] = sound
     return found

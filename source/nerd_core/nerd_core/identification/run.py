@@ -30,6 +30,7 @@ from ..robot.physical_parameters import specification_with
 from .calibration import calibration_of, write_calibration
 from .cost import CostCfg, RolloutCost
 from .drivers import Descent, DescentCfg, HoppingCfg, descend, hop
+from .evolution import EvolutionCfg, Value, evolve
 from .identifiability import identifiability
 from .motion_data import MotionData
 from .parameterisation import Bounds, IdentificationError, Parameterisation
@@ -64,6 +65,8 @@ class IdentifyCfg:
     """Local search."""
     hopping: HoppingCfg = field(default_factory=HoppingCfg)
     """Global search."""
+    evolution: EvolutionCfg = field(default_factory=EvolutionCfg)
+    """Global search by CMA-ES, before any hops."""
     cost: CostCfg = field(default_factory=CostCfg)
     """How roll-outs are judged in the search."""
 
@@ -176,16 +179,14 @@ def with_parameters(predictor: Predictor, parameterisation: Parameterisation, fr
 
 def _search(cost: RolloutCost, cfg: IdentifyCfg, out: Path | None, resume: bool, say: Callable[[str], None]) -> None:
     """Moves the variables of the cost to where it is low; writes down where the search stands."""
-    free, stage = cost.variables.free, 0
+    stage = 0
     if resume:
         if out is None:
             raise IdentificationError("got resume without a folder, expected the folder of the search to go on with")
         stage = _load(cost, out)
         say(f"going on behind stage {stage} of {len(cfg.descent.growth)}")
-    elif cfg.hopping.hops and cost.parameterisation.dim:
-        best = hop(Descent(cost, cfg.descent), free.detach().numpy(), cfg.hopping, say)
-        with torch.no_grad():
-            free.copy_(torch.from_numpy(best.place))
+    elif cost.parameterisation.dim:
+        _search_globally(cost, cfg, say)
     for number in range(stage, len(cfg.descent.growth)):
         share = cfg.descent.growth[number]
         descend(cost, _one_stage(cfg.descent, share, number), say)
@@ -193,6 +194,18 @@ def _search(cost: RolloutCost, cfg: IdentifyCfg, out: Path | None, resume: bool,
             _save(cost, out, number + 1)
     if cfg.polish:
         descend(cost, DescentCfg("lbfgs", (1.0,), cfg.polish), say)
+
+
+@torch.no_grad()
+def _search_globally(cost: RolloutCost, cfg: IdentifyCfg, say: Callable[[str], None]) -> None:
+    """Moves the free numbers to the best basin that evolution and hops find, where they are asked for."""
+    free = cost.variables.free
+    if cfg.evolution.generations:
+        free.copy_(torch.from_numpy(evolve(Value(cost), free.detach().numpy().copy(), cfg.evolution, say).place))
+    if cfg.hopping.hops:
+        with torch.enable_grad():
+            best = hop(Descent(cost, cfg.descent), free.detach().numpy().copy(), cfg.hopping, say)
+        free.copy_(torch.from_numpy(best.place))
 
 
 def _one_stage(cfg: DescentCfg, share: float, number: int) -> DescentCfg:
