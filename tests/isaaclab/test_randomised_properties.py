@@ -61,11 +61,11 @@ def test_what_differs_between_robots_is_found():
 def test_what_mechanics_follows_is_told_from_what_nobody_does():
     """Masses, centres, gains and wrenches are followed by a model with mechanics; forms of bodies are not."""
     events = _events()
-    assert all(each.is_followed for each in find_randomised_properties(events))
+    assert all(each.is_followed(False) for each in find_randomised_properties(events))
     events.scale = type(events.com)(
         func="isaaclab.envs.mdp:randomize_rigid_body_scale", mode="startup", params={"r": (1, 2)}
     )
-    assert [each.function for each in find_randomised_properties(events) if not each.is_followed] == [
+    assert [each.function for each in find_randomised_properties(events) if not each.is_followed(False)] == [
         "randomize_rigid_body_scale"
     ]
 

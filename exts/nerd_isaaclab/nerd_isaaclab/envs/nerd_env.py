@@ -36,13 +36,14 @@ from ..physics.guard_recorder import GuardRecorder
 from ..physics.inertial_sensors import feed_inertial_sensors, release_inertial_sensors
 from ..physics.modes import MODES
 from ..physics.neural_physics import NeuralPhysics
+from ..physics.reported_efforts import ReportedEfforts
 from ..physics.robot_description import describe_robot, find_controls
 from ..physics.robot_state import RobotState
 from ..physics.task_actuators import feed_actuators
 from ..ui.panel import NerdPanel
 from ..ui.viser_page import add_viser_pages
 from .nerd_env_cfg import WINDOW_CLASS, NerdCfg
-from .randomised_properties import find_randomised_properties, writes_properties
+from .randomised_properties import find_randomised_properties, has_explicit_actuators, writes_properties
 from .unsupported_terms import find_unsupported_terms
 
 logger = logging.getLogger(__name__)
@@ -171,7 +172,8 @@ class NerdDynamics(ManagerBasedRLEnv):
         parameters = None
         if isinstance(predictor, Predictor) and predictor.takes_parameters:
             parameters = EngineParameters(self, self.robot, predictor)
-        self._neural = NeuralPhysics(stock, robot, dynamics, self.physics_dt, self.cfg.decimation, parameters)
+        efforts = ReportedEfforts(self.robot, self.robot_spec)
+        self._neural = NeuralPhysics(stock, robot, dynamics, self.physics_dt, self.cfg.decimation, parameters, efforts)
         self._neural.on_contact_forces = partial(fill_history, self.scene, self.cfg.decimation - 1)
         if mode != "physx":
             self._requested = (mode, None)
@@ -263,13 +265,7 @@ class NerdDynamics(ManagerBasedRLEnv):
         """Warns of events that make robots differ in what the model has not learned and cannot compute."""
         randomised = find_randomised_properties(self.cfg.events)
         if predictor.takes_parameters:
-            actuators: list[Any] = list(self.robot.actuators.values())
-            has_laws = any(not each.is_implicit_model for each in actuators)
-            followed = [
-                each
-                for each in randomised
-                if each.is_followed and not (has_laws and each.function == "randomize_actuator_gains")
-            ]
+            followed = [each for each in randomised if each.is_followed(has_explicit_actuators(self.robot))]
             if followed and predictor.network is not None:
                 logger.warning(
                     "mechanics follows these events, and the network behind it has learned from one robot alone: %s",
