@@ -16,6 +16,7 @@ import torch
 from nerd_core.dynamics import rollout
 from nerd_core.identification.calibration import Calibration, calibration_of, write_calibration
 from nerd_core.identification.parameterisation import IdentificationError, Parameterisation
+from nerd_core.mechanics.kernel.verification import SWITCH
 from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.mechanics_prior import MechanicsPriorCfg
 from nerd_core.predictor.predictor import Predictor
@@ -62,7 +63,7 @@ def moved(env: Any) -> torch.Tensor:
     return torch.cat((robot.data.joint_pos.torch, robot.data.joint_vel.torch), -1).clone()
 
 
-def test_physx_moves_as_mechanics_with_the_same_parameters(env: Any):
+def test_physx_moves_as_mechanics_with_the_same_parameters(env: Any, monkeypatch: pytest.MonkeyPatch):
     """With a calibration in the engine PhysX takes the steps of mechanics with these parameters, and not the asset's;
     the asset's own numbers as a calibration bring the former motion back to the last bit.
     """
@@ -77,6 +78,7 @@ def test_physx_moves_as_mechanics_with_the_same_parameters(env: Any):
     own = {name: getattr(specified(spec), name) for name in parameters.given}
     apply_calibration(env.robot, calibration_of(spec, replace(parameters, **own)))
     assert torch.allclose(moved(env), plain, atol=1e-5)
+    monkeypatch.setenv(SWITCH, "0")  # a kernel for some steps would have to be compiled
     predictor = Predictor(spec, PredictorCfg(network=None, prior=MechanicsPriorCfg(hidden=0))).eval()
     first = torch.randn(COUNT, 4, generator=torch.Generator().manual_seed(1))
     with torch.no_grad():

@@ -27,17 +27,16 @@ JOINT_WRITERS = {
     "armature": ("write_joint_armature_to_sim_index", "armature"),
     "effort_limit": ("write_joint_effort_limit_to_sim_index", "limits"),
     "velocity_limit": ("write_joint_velocity_limit_to_sim_index", "limits"),
-    "joint_friction": ("write_joint_friction_coefficient_to_sim_index", "joint_friction_coeff"),
-    "joint_dynamic_friction": (
-        "write_joint_dynamic_friction_coefficient_to_sim_index",
-        "joint_dynamic_friction_coeff",
-    ),
-    "joint_viscous_friction": (
-        "write_joint_viscous_friction_coefficient_to_sim_index",
-        "joint_viscous_friction_coeff",
-    ),
 }
 """Methods of an articulation that write parameters of joints, and the names of their arguments."""
+
+FRICTION = {
+    "joint_friction": "joint_friction_coeff",
+    "joint_dynamic_friction": "joint_dynamic_friction_coeff",
+    "joint_viscous_friction": "joint_viscous_friction_coeff",
+}
+"""Friction of joints, and what Isaac Lab calls it. It is written at once: the engine refuses a dynamic friction above
+the static one, also between two writes."""
 
 GAINS = ("stiffness", "damping")
 """Parameters that an explicit actuator keeps for itself: written to the engine they would act a second time."""
@@ -58,7 +57,8 @@ def apply_calibration(robot: Articulation, calibration: Calibration) -> None:
         rows = [row for row, body in enumerate(robot.body_names) if name in calibration.bodies.get(body, {})]
         values = torch.tensor([calibration.bodies[robot.body_names[row]][name] for row in rows])
         _write_bodies(robot, name, rows, values.to(robot.device).expand(count, -1, -1))
-    for name in sorted({name for of in calibration.joints.values() for name in of}):
+    _write_friction(robot, calibration)
+    for name in sorted({name for of in calibration.joints.values() for name in of if name not in FRICTION}):
         rows = [row for row, joint in enumerate(robot.joint_names) if name in calibration.joints.get(joint, {})]
         values = torch.tensor([calibration.joints[robot.joint_names[row]][name] for row in rows])
         method, argument = JOINT_WRITERS[name]
@@ -77,6 +77,20 @@ def _write_bodies(robot: Any, name: str, rows: list[int], values: torch.Tensor) 
         pose[..., :3] = values
         # Inertias stand in the axes of the bodies, wherever the engine has turned its own axes.
         robot.set_coms_index(coms=pose, body_ids=rows)
+
+
+def _write_friction(robot: Any, calibration: Calibration) -> None:
+    """Writes the friction of all joints, where there is any in the calibration."""
+    if not any(name in of for of in calibration.joints.values() for name in FRICTION):
+        return
+    values = {name: getattr(robot.data, argument).torch.clone() for name, argument in FRICTION.items()}
+    for row, joint in enumerate(robot.joint_names):
+        for name, value in values.items():
+            if name in calibration.joints.get(joint, {}):
+                value[:, row] = calibration.joints[joint][name]
+    # No joint that moves is braked by more than what held it at rest.
+    values["joint_dynamic_friction"] = torch.minimum(values["joint_dynamic_friction"], values["joint_friction"])
+    robot.write_joint_friction_coefficient_to_sim_index(**{FRICTION[name]: value for name, value in values.items()})
 
 
 def _require_implicit(robot: Any, calibration: Calibration) -> None:

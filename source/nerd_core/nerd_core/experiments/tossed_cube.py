@@ -79,8 +79,8 @@ class Tosses:
         Args:
             cfg: Which.
         """
-        moment = MASS * EDGE**2 / 6.0
-        spec = tossed_box("cube", RATE, MASS, (moment,) * 3, (0.5 * EDGE,) * 3, 9.81)
+        moment, half = MASS * EDGE**2 / 6.0, 0.5 * EDGE
+        spec = tossed_box("cube", RATE, MASS, (moment, moment, moment), (half, half, half), 9.81)
         self.predictor = Predictor(spec, PredictorCfg(network=None, prior=MechanicsPriorCfg(hidden=0))).eval()
         self._codec = ChangeCodec(spec, ChangeCfg(integration="none"))
         self._steps, self._ground = cfg.steps, PlaneGround.flat()

@@ -36,6 +36,7 @@ from .motion_data import MotionData
 from .parameterisation import Bounds, IdentificationError, Parameterisation
 from .replay import ReplayError, gate, replay
 from .report import Report, deviations_of
+from .report_page import page
 
 STATE, PARTIAL, RESULT, CALIBRATION = "search.json", "partial", "model", "calibration.json"
 """Files and folders of a run: where the search stands, the model there, the one that was found, and what it says of the
@@ -275,6 +276,7 @@ def _write(out: Path, predictor: Predictor, report: Report, cfg: IdentifyCfg) ->
     out.mkdir(parents=True, exist_ok=True)
     write_json(out / "report.json", report.plain())
     write_text(out / "report.txt", report.text() + "\n")
+    write_text(out / "report.html", page(report, predictor.spec))
     if not report.refused:
         checkpoint.save(
             out / RESULT,
