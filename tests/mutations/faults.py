@@ -42,6 +42,8 @@ EXCITATION = f"{EXTENSION}/collect/excitation.py"
 AGREEMENT = f"{EXTENSION}/collect/contact_agreement.py"
 STARTS = f"{EXTENSION}/collect/initial_states.py"
 POLICIES = "benchmarks/first_policies.py"
+MODELS = "benchmarks/first_models.py"
+REHEARSAL = f"{EXTENSION}/doctor/rehearsal.py"
 STEPS = "benchmarks/agreement.py"
 COSTS = "benchmarks/step_cost.py"
 VISITED = f"{EXTENSION}/collect/visited_states.py"
@@ -74,6 +76,7 @@ TEST_STEP = "tests/isaaclab/test_neural_physics.py"
 TEST_STATE = "tests/isaaclab/test_robot_state.py"
 TEST_GROUND = "tests/isaaclab/test_ground.py"
 TEST_POLICIES = "tests/repo/test_first_policies.py"
+TEST_REHEARSAL = "tests/isaaclab/test_doctor.py::test_rehearsal_is_judged"
 TEST_STEPS = "tests/repo/test_agreement.py"
 TEST_VISITED = "tests/isaaclab/test_visited_states.py"
 TEST_CHARTS = "tests/isaaclab/test_demo_report.py::test_charts_of_the_page_show_the_results"
@@ -336,6 +339,8 @@ FAULTS = (
     Fault(COSTS, "ours / theirs for", "theirs / ours for", TEST_STEPS),
     Fault(POLICIES, 'modes["neural"]["ends"].get(GUARD', 'modes["physx"]["ends"].get(GUARD', TEST_POLICIES),
     Fault(POLICIES, 'for mode in ("physx", "neural"))', 'for mode in ("neural", "physx"))', TEST_POLICIES),
+    Fault(MODELS, "known | rows", "rows | known", "tests/repo/test_first_models.py"),
+    Fault(REHEARSAL, "(1.0 - WANTED) * body.forced", "WANTED * body.forced", TEST_REHEARSAL),
     # what the report shows
     Fault(REPORT, '_spread(neural["return"]), _spread(physx["return"])', '_spread(physx["return"]), ""', TEST_REPORT),
     Fault(
