@@ -47,6 +47,9 @@ REHEARSAL = f"{EXTENSION}/doctor/rehearsal.py"
 STEPS = "benchmarks/agreement.py"
 COSTS = "benchmarks/step_cost.py"
 VISITED = f"{EXTENSION}/collect/visited_states.py"
+WALKING = f"{EXTENSION}/experiments/mpc/walking.py"
+WALK_TIMES = f"{EXTENSION}/experiments/mpc/timing.py"
+WALK_NETWORK = f"{EXTENSION}/experiments/mpc/force_network.py"
 
 JUDGE_ERRORS = f"{LIBRARY}/judging/errors.py"
 JUDGE_WINDOWS = f"{LIBRARY}/judging/windows.py"
@@ -57,6 +60,7 @@ PLAUSIBLE = f"{LIBRARY}/recordings/plausibility.py"
 TEST_JUDGE_ERRORS = "tests/core/judging/test_errors.py"
 TEST_PLAUSIBLE = "tests/core/recordings/test_plausibility.py"
 TEST_JUDGE = "tests/core/judging/test_judge.py"
+TEST_WALK = "tests/isaaclab/test_mpc_planning.py"
 TEST_SCORE = "tests/isaaclab/test_score.py"
 TEST_EVALUATE = "tests/isaaclab/test_evaluate.py"
 TEST_REPORT = "tests/isaaclab/test_report_numbers.py"
@@ -456,4 +460,11 @@ FAULTS = (
     Fault(PLAUSIBLE, "rate * pace, 0.5", "rate / pace, 0.5", TEST_PLAUSIBLE),
     Fault(PLAUSIBLE, "max(self.tolerance, SURE * self.error)", "100.0", TEST_PLAUSIBLE),
     Fault(PLAUSIBLE, "np.roll(quat, -1, axis=1), rate, dt)", "quat, rate, dt)", TEST_PLAUSIBLE),
+    # how well a quadruped walks, how fast its planners are, and how near the network is to the programme
+    Fault(WALKING, "[..., :2], axis=-1)", "[..., :1], axis=-1)", TEST_WALK),
+    Fault(WALKING, "np.where(disturbed, 0, quiet + 1)", "np.where(fallen, 0, quiet + 1)", TEST_WALK),
+    Fault(WALKING, "falls += int(fallen.sum())", "pass", TEST_WALK),
+    Fault(WALKING, "robots.place(fallen, start, stance)", "pass", TEST_WALK),
+    Fault(WALK_TIMES, "qp.append(mpc.solver_seconds - before)", "qp.append(mpc.solver_seconds)", TEST_WALK),
+    Fault(WALK_NETWORK, "rest = slice(min(count, len(seen) - 1), None)", "rest = slice(None, count)", TEST_WALK),
 )
