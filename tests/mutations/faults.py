@@ -48,9 +48,14 @@ EXCITATION = f"{EXTENSION}/collect/excitation.py"
 AGREEMENT = f"{EXTENSION}/collect/contact_agreement.py"
 STARTS = f"{EXTENSION}/collect/initial_states.py"
 POLICIES = "benchmarks/first_policies.py"
+MODELS = "benchmarks/first_models.py"
+REHEARSAL = f"{EXTENSION}/doctor/rehearsal.py"
 STEPS = "benchmarks/agreement.py"
 COSTS = "benchmarks/step_cost.py"
 VISITED = f"{EXTENSION}/collect/visited_states.py"
+WALKING = f"{EXTENSION}/experiments/mpc/walking.py"
+WALK_TIMES = f"{EXTENSION}/experiments/mpc/timing.py"
+WALK_NETWORK = f"{EXTENSION}/experiments/mpc/force_network.py"
 
 JUDGE_ERRORS = f"{LIBRARY}/judging/errors.py"
 JUDGE_WINDOWS = f"{LIBRARY}/judging/windows.py"
@@ -61,6 +66,7 @@ PLAUSIBLE = f"{LIBRARY}/recordings/plausibility.py"
 TEST_JUDGE_ERRORS = "tests/core/judging/test_errors.py"
 TEST_PLAUSIBLE = "tests/core/recordings/test_plausibility.py"
 TEST_JUDGE = "tests/core/judging/test_judge.py"
+TEST_WALK = "tests/isaaclab/test_mpc_planning.py"
 TEST_SCORE = "tests/isaaclab/test_score.py"
 TEST_EVALUATE = "tests/isaaclab/test_evaluate.py"
 TEST_REPORT = "tests/isaaclab/test_report_numbers.py"
@@ -86,6 +92,7 @@ TEST_STEP = "tests/isaaclab/test_neural_physics.py"
 TEST_STATE = "tests/isaaclab/test_robot_state.py"
 TEST_GROUND = "tests/isaaclab/test_ground.py"
 TEST_POLICIES = "tests/repo/test_first_policies.py"
+TEST_REHEARSAL = "tests/isaaclab/test_doctor.py::test_rehearsal_is_judged"
 TEST_STEPS = "tests/repo/test_agreement.py"
 TEST_VISITED = "tests/isaaclab/test_visited_states.py"
 TEST_CHARTS = "tests/isaaclab/test_demo_report.py::test_charts_of_the_page_show_the_results"
@@ -348,6 +355,8 @@ FAULTS = (
     Fault(COSTS, "ours / theirs for", "theirs / ours for", TEST_STEPS),
     Fault(POLICIES, 'modes["neural"]["ends"].get(GUARD', 'modes["physx"]["ends"].get(GUARD', TEST_POLICIES),
     Fault(POLICIES, 'for mode in ("physx", "neural"))', 'for mode in ("neural", "physx"))', TEST_POLICIES),
+    Fault(MODELS, "known | rows", "rows | known", "tests/repo/test_first_models.py"),
+    Fault(REHEARSAL, "(1.0 - WANTED) * body.forced", "WANTED * body.forced", TEST_REHEARSAL),
     # what the report shows
     Fault(REPORT, '_spread(neural["return"]), _spread(physx["return"])', '_spread(physx["return"]), ""', TEST_REPORT),
     Fault(
@@ -472,4 +481,11 @@ FAULTS = (
     Fault(PLAUSIBLE, "rate * pace, 0.5", "rate / pace, 0.5", TEST_PLAUSIBLE),
     Fault(PLAUSIBLE, "max(self.tolerance, SURE * self.error)", "100.0", TEST_PLAUSIBLE),
     Fault(PLAUSIBLE, "np.roll(quat, -1, axis=1), rate, dt)", "quat, rate, dt)", TEST_PLAUSIBLE),
+    # how well a quadruped walks, how fast its planners are, and how near the network is to the programme
+    Fault(WALKING, "[..., :2], axis=-1)", "[..., :1], axis=-1)", TEST_WALK),
+    Fault(WALKING, "np.where(disturbed, 0, quiet + 1)", "np.where(fallen, 0, quiet + 1)", TEST_WALK),
+    Fault(WALKING, "falls += int(fallen.sum())", "pass", TEST_WALK),
+    Fault(WALKING, "robots.place(fallen, start, stance)", "pass", TEST_WALK),
+    Fault(WALK_TIMES, "qp.append(mpc.solver_seconds - before)", "qp.append(mpc.solver_seconds)", TEST_WALK),
+    Fault(WALK_NETWORK, "rest = slice(min(count, len(seen) - 1), None)", "rest = slice(None, count)", TEST_WALK),
 )

@@ -21,6 +21,7 @@ from nerd_core import checkpoint
 from nerd_core.dynamics import NeuralDynamics
 from nerd_core.files.bounds import check_bounds
 from nerd_core.identification.calibration import read_calibration
+from nerd_core.mechanics.actuators import is_explicit
 from nerd_core.predictor.predictor import Predictor
 from nerd_core.robot.spec import RobotSpec
 
@@ -43,7 +44,7 @@ from ..physics.task_actuators import feed_actuators
 from ..ui.panel import NerdPanel
 from ..ui.viser_page import add_viser_pages
 from .nerd_env_cfg import WINDOW_CLASS, NerdCfg
-from .randomised_properties import find_randomised_properties, has_explicit_actuators, writes_properties
+from .randomised_properties import find_randomised_properties, writes_properties
 from .unsupported_terms import find_unsupported_terms
 
 logger = logging.getLogger(__name__)
@@ -265,7 +266,8 @@ class NerdDynamics(ManagerBasedRLEnv):
         """Warns of events that make robots differ in what the model has not learned and cannot compute."""
         randomised = find_randomised_properties(self.cfg.events)
         if predictor.takes_parameters:
-            followed = [each for each in randomised if each.is_followed(has_explicit_actuators(self.robot))]
+            has_laws = any(is_explicit(joint) for joint in self.robot_spec.joints)
+            followed = [each for each in randomised if each.is_followed(has_laws)]
             if followed and predictor.network is not None:
                 logger.warning(
                     "mechanics follows these events, and the network behind it has learned from one robot alone: %s",
