@@ -68,9 +68,9 @@ def measure(options: Options) -> dict[str, Any]:
     import torch
 
     from nerd_core.contact.grounds import PlaneGround
-    from nerd_core.identification.calibration import calibration_of, read_calibration
     from nerd_core.identification.cost import CostCfg
     from nerd_core.identification.drivers import DescentCfg
+    from nerd_core.identification.engine_calibration import calibration_of, read_calibration
     from nerd_core.identification.motion_data import MotionData, Run
     from nerd_core.identification.parameterisation import Parameterisation
     from nerd_core.identification.replay import replay
@@ -78,7 +78,7 @@ def measure(options: Options) -> dict[str, Any]:
     from nerd_core.predictor.config import PredictorCfg
     from nerd_core.predictor.mechanics_prior import MechanicsPriorCfg
     from nerd_core.predictor.predictor import Predictor
-    from nerd_isaaclab.physics.calibration import apply_calibration
+    from nerd_isaaclab.physics.engine_calibration import apply_calibration
 
     env, scene = make_scene(options.robot, ENVS)
     spec, drives, ground = env.robot_spec, ROBOTS[options.robot], PlaneGround.flat()
