@@ -52,4 +52,5 @@ ROBOT = RobotRecord(
     name="cube",
     asset=ASSET,
     articulation=articulation,
+    default_task="NeRD-Cube-Toss",
 )

@@ -25,11 +25,13 @@ from torch import Tensor, nn
 
 from ..contact.contacts import SAME_PLACE, Contacts
 from ..robot.physical_parameters import PhysicalParameters
+from ..robot.slots import half_widths, shapes_of_slots
 from ..robot.spec import RobotSpec
 from .altered import altered
 from .config import MechanicsCfg
 from .constants import COUNTED_GAP, EPSILON, UNREACHABLE
 from .constraint_laws import law_of
+from .contact_patches import Patches, find_patches
 from .multibody import BodyFrames, BodyMotion, Multibody
 from .vectors import cross, rotate, rotate_inverse
 
@@ -69,6 +71,8 @@ class ContactConstraints(NamedTuple):
     """Share of the speed of an impact with which it is left, shape (P, M); None for none."""
     bounce_threshold: Tensor | None = None
     """Speed of an impact below which there is no restitution [m/s], shape (1 or M,); None for zero."""
+    patches: Patches | None = None
+    """Which contacts are patches; None where each is one by itself."""
 
 
 class ContactSlots(nn.Module):
@@ -81,6 +85,9 @@ class ContactSlots(nn.Module):
     _bodies: Tensor
     _points: Tensor
     _radius: Tensor
+    _shapes: Tensor
+    reach: Tensor
+    """Gaps below which the solver looks at them [m], shape (K,)."""
     _static_friction: Tensor | None
     _dynamic_friction: Tensor | None
     _restitution: Tensor | None
@@ -102,12 +109,15 @@ class ContactSlots(nn.Module):
         rank = {number: place for place, number in enumerate(multibody.depth_first)}
         slots = outer_slots(spec) if has_contacts else []
         slots.sort(key=lambda slot: (rank[index[spec.slots[slot].body]], slot))
-        self.max_contacts = min(cfg.slots, len(slots))
+        self.max_contacts, shapes = min(cfg.slots, len(slots)), shapes_of_slots(spec.slots)
+        sizes = half_widths(spec.slots) if self.law.has_patches else [slot.radius for slot in spec.slots]
         buffers = {
             "slots": torch.tensor(slots, dtype=torch.long),
             "_bodies": torch.tensor([index[spec.slots[slot].body] for slot in slots], dtype=torch.long),
             "_points": torch.tensor([spec.slots[slot].point for slot in slots]).reshape(-1, 3, 1),
             "_radius": torch.tensor([spec.slots[slot].radius for slot in slots]),
+            "_shapes": torch.tensor([shapes[slot] for slot in slots], dtype=torch.long),
+            "reach": torch.tensor([cfg.reach + cfg.reach_by_radius * sizes[slot] for slot in slots]),
         }
         for name, value in buffers.items():
             self.register_buffer(name, value, persistent=False)
@@ -186,7 +196,12 @@ class ContactSlots(nn.Module):
         )
         least = self.law.sliding_speed_squared
         axes = contact_axes(normal, torch.add(linear, linear_bias, alpha=dt), root_rotation, least)
-        to_ground, bodies = radius.unsqueeze(1) * normal, self._bodies[chosen]
+        in_reach = (gap < self.reach[chosen]).to(gap.dtype)
+        patches, depth = None, radius
+        if self.law.has_patches:
+            patches = find_patches(centres, self._shapes[chosen], in_reach)
+            depth = torch.where(radius > 0.0, radius, gap)
+        to_ground, bodies = depth.unsqueeze(1) * normal, self._bodies[chosen]
         jacobian = self.multibody.point_jacobian(frames, bodies, centres - to_ground)
         rotational_bias = cross(angular_bias, arm - to_ground)
         return ContactConstraints(
@@ -194,13 +209,14 @@ class ContactSlots(nn.Module):
             linear_bias_velocity=dt * torch.cat([(linear_bias * axis).sum(1) for axis in axes]),
             angular_bias_velocity=dt * torch.cat([(rotational_bias * axis).sum(1) for axis in axes]),
             gap=gap,
-            in_reach=(gap < torch.add(self.cfg.reach, radius, alpha=self.cfg.reach_by_radius)).to(gap.dtype),
+            in_reach=in_reach,
             count=count,
             bodies=bodies,
             static_friction=_of_chosen(self._static_friction, chosen),
             dynamic_friction=_of_chosen(self._dynamic_friction, chosen),
             restitution=_of_chosen(self._restitution, chosen),
             bounce_threshold=self._bounce_threshold,
+            patches=patches,
         )
 
     def normal_jacobian(self, frames: BodyFrames) -> Tensor:

@@ -35,6 +35,10 @@ class SlotParameters:
     """Share of the speed of an impact with which it is left."""
     bounce_threshold: float
     """Speed of an impact below which there is no restitution [m/s]."""
+    shape: int
+    """Number of the shape to which it belongs."""
+    reach: float
+    """Gap below which it is looked at [m]."""
 
 
 @wp.struct
@@ -88,7 +92,7 @@ def find_contacts(robot: Any, work: Any, root_rotation: wp.mat33, root_displacem
         if nearest < COUNTED_GAP:
             near = near + 1
     for i in range(slots.shape[0]):
-        if grounds[i].gap < robot.solver.reach + robot.solver.reach_by_radius * slots[i].radius:
+        if grounds[i].gap < slots[i].reach:
             nearer = int(0)
             for other in range(slots.shape[0]):
                 if grounds[other].nearest < grounds[i].nearest:
