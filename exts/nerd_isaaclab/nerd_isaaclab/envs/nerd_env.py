@@ -20,6 +20,7 @@ from isaaclab.utils.string import ResolvableString
 from nerd_core import checkpoint
 from nerd_core.dynamics import NeuralDynamics
 from nerd_core.files.bounds import check_bounds
+from nerd_core.mechanics.actuators import is_explicit
 from nerd_core.predictor.predictor import Predictor
 from nerd_core.robot.spec import RobotSpec
 
@@ -35,6 +36,7 @@ from ..physics.guard_recorder import GuardRecorder
 from ..physics.inertial_sensors import feed_inertial_sensors, release_inertial_sensors
 from ..physics.modes import MODES
 from ..physics.neural_physics import NeuralPhysics
+from ..physics.reported_efforts import ReportedEfforts
 from ..physics.robot_description import describe_robot, find_controls
 from ..physics.robot_state import RobotState
 from ..physics.task_actuators import feed_actuators
@@ -176,7 +178,8 @@ class NerdDynamics(ManagerBasedRLEnv):
         parameters = None
         if isinstance(predictor, Predictor) and predictor.takes_parameters:
             parameters = EngineParameters(self, self.robot, predictor)
-        self._neural = NeuralPhysics(stock, robot, dynamics, self.physics_dt, self.cfg.decimation, parameters)
+        efforts = ReportedEfforts(self.robot, self.robot_spec)
+        self._neural = NeuralPhysics(stock, robot, dynamics, self.physics_dt, self.cfg.decimation, parameters, efforts)
         self._neural.on_contact_forces = partial(fill_history, self.scene, self.cfg.decimation - 1)
         if mode != "physx":
             self._requested = (mode, None)
@@ -266,13 +269,8 @@ class NerdDynamics(ManagerBasedRLEnv):
         """Warns of events that make robots differ in what the model has not learned and cannot compute."""
         randomised = find_randomised_properties(self.cfg.events)
         if predictor.takes_parameters:
-            actuators: list[Any] = list(self.robot.actuators.values())
-            has_laws = any(not each.is_implicit_model for each in actuators)
-            followed = [
-                each
-                for each in randomised
-                if each.is_followed and not (has_laws and each.function == "randomize_actuator_gains")
-            ]
+            has_laws = any(is_explicit(joint) for joint in self.robot_spec.joints)
+            followed = [each for each in randomised if each.is_followed(has_laws)]
             if followed and predictor.network is not None:
                 logger.warning(
                     "mechanics follows these events, and the network behind it has learned from one robot alone: %s",

@@ -7,7 +7,8 @@
 joints support which bodies), ``multibody`` (mass matrix, bias force, momenta), ``contact_constraints`` (which slots may
 touch the ground), ``constraint_solver`` with ``gauss_seidel`` and ``rules`` (the impulses of contacts, stops and
 drives) or ``compliant_solver`` (contacts that give way), and ``constants``, the table of what is
-learned beside the rules. ``transmission`` is what real drives lose. ``kernel`` takes the same step in one Warp
+learned beside the rules. ``augmentation`` puts networks at any quantity of a step, and
+``transmission`` is what real drives lose. ``kernel`` takes the same step in one Warp
 kernel, file by file under the same names. Symbols, units and sources are in ``docs/glossary.md``.
 
 Example::

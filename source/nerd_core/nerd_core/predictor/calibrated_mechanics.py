@@ -24,6 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from ..contact.contacts import Contacts
+from ..mechanics.augmentation.augmented_step import make_mechanics
 from ..mechanics.config import CompliantCfg
 from ..mechanics.step import Mechanics
 from ..robot.frames import ChangeCodec
@@ -79,7 +80,7 @@ class CalibratedMechanicsCfg(CompliantCfg, PriorCfg):
                 f"got '{spec.name}', whose base is fixed, for calibrated mechanics, expected a robot with a free root: "
                 "gravity, ground and root velocities are what it calibrates; use --prior mechanics"
             )
-        return CalibratedMechanics(spec, Mechanics(spec, codec, self, contacts))
+        return CalibratedMechanics(spec, make_mechanics(spec, codec, self, contacts))
 
 
 class CalibratedMechanics(MechanicsPrior):
@@ -133,6 +134,7 @@ class CalibratedMechanics(MechanicsPrior):
         In flight a step of ``dt`` goes by ``dt v + (lag + r) g dt^2``, with ``r`` the mean share of a step in which
         gravity has acted: long roll-outs tell ``g`` and ``lag`` apart only slowly, flights do at once.
         """
+        super().finalise_statistics()
         flights = torch.cat(self._flights) if self._flights else torch.zeros(0, 6)
         self._flights = []
         if len(flights) < LEAST_FLIGHTS:

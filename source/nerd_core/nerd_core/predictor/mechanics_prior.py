@@ -11,6 +11,7 @@ from typing import Literal, override
 from torch import Tensor
 
 from ..contact.contacts import Contacts
+from ..mechanics.augmentation.augmented_step import AugmentedMechanics, make_mechanics
 from ..mechanics.config import MechanicsCfg
 from ..mechanics.step import Mechanics
 from ..robot.frames import ChangeCodec
@@ -28,7 +29,7 @@ class MechanicsPriorCfg(MechanicsCfg, PriorCfg):
 
     @override
     def build(self, spec: RobotSpec, codec: ChangeCodec, contacts: bool) -> MechanicsPrior:
-        return MechanicsPrior(Mechanics(spec, codec, self, contacts))
+        return MechanicsPrior(make_mechanics(spec, codec, self, contacts))
 
 
 class MechanicsPrior(Prior):
@@ -55,6 +56,20 @@ class MechanicsPrior(Prior):
         parameters: PhysicalParameters | None = None,
     ) -> Tensor:
         return self.mechanics(state, control, contacts, parameters)
+
+    @override
+    def update_input_statistics(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> None:
+        if isinstance(self.mechanics, AugmentedMechanics):
+            self.mechanics.update_statistics(state, control, contacts)
+
+    @override
+    def finalise_statistics(self) -> None:
+        if isinstance(self.mechanics, AugmentedMechanics):
+            self.mechanics.finalise_statistics()
+
+    @override
+    def penalty(self) -> Tensor | float:
+        return self.mechanics.augmentation.penalty() if isinstance(self.mechanics, AugmentedMechanics) else 0.0
 
 
 __all__ = ["MechanicsPrior", "MechanicsPriorCfg"]

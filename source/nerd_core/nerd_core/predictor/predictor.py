@@ -292,6 +292,7 @@ class Predictor(nn.Module):
         change = self.codec.encode(state, next_state)
         if self.prior is not None:
             self.prior.update_statistics(state, change)
+            self.prior.update_input_statistics(state, control, contacts)
         in_views = self.residual.update_statistics(state, control, contacts, change, self.prior)
         self.change_normaliser.update(in_views)
         if self.bounds is not None:

@@ -120,8 +120,15 @@ class Prior(nn.Module, ABC):
             change: Their changes, shape (..., D).
         """
 
+    def update_input_statistics(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> None:
+        """Takes what it is given in the training data into its statistics, if it has any; as of :meth:`forward`."""
+
     def finalise_statistics(self) -> None:
         """Sets what depends on the statistics, if anything does."""
+
+    def penalty(self) -> Tensor | float:
+        """What training pays for its weights beside the loss."""
+        return 0.0
 
 
 __all__ = ["BUILT_IN", "Prior", "PriorCfg", "PriorTraits"]
