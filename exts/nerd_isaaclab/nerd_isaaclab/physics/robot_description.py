@@ -27,6 +27,7 @@ from .authored_properties import body_damping, drive_kind, mimic_of, other_force
 from .collision_slots import shapes_of_body, slots_by_shape, slots_of_body
 from .engine_numbers import NO_LIMIT, six_digits
 from .free_body import FreeBody
+from .self_collisions import touching_bodies
 from .surface_materials import ground_material, shape_materials
 
 if TYPE_CHECKING:
@@ -130,6 +131,7 @@ def describe_robot(env: ManagerBasedEnv, robot: Articulation, name: str, control
         ground=ground_material(env),
         position_iterations=iterations[0],
         velocity_iterations=iterations[1],
+        touching_bodies=touching_bodies(stage, root_path, bodies, slots, prims),
     )
     _check_kinematics(env, robot, spec)
     return spec

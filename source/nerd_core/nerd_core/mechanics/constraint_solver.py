@@ -252,6 +252,8 @@ class ConstraintSolver(nn.Module):
             softer = self.drives.softer(body_responses)
             if contacts is not None:
                 of_contacts = body_responses.gather(0, contacts.bodies)
+                if contacts.other_bodies is not None:
+                    of_contacts = of_contacts.maximum(body_responses.gather(0, contacts.other_bodies))
                 softer = torch.cat((of_contacts, softer, of_contacts, of_contacts))
             softened = torch.add(softened, softer, alpha=law.body_compliance)
         return rows.in_reach / softened[: self._unilateral], law.friction_share / softened[self._unilateral :]
