@@ -20,6 +20,7 @@ from isaaclab.utils.string import ResolvableString
 from nerd_core import checkpoint
 from nerd_core.dynamics import NeuralDynamics
 from nerd_core.files.bounds import check_bounds
+from nerd_core.identification.calibration import read_calibration
 from nerd_core.mechanics.actuators import is_explicit
 from nerd_core.predictor.predictor import Predictor
 from nerd_core.robot.spec import RobotSpec
@@ -27,6 +28,7 @@ from nerd_core.robot.spec import RobotSpec
 from ..checkpoints.shipped import find_checkpoint
 from ..compat.refusals import plain_refusals
 from ..mdp.terminations import refused_by_guard
+from ..physics.calibration import apply_calibration
 from ..physics.contact_forces import feed_contact_sensors, fill_history, release_contact_sensors
 from ..physics.engine_commands import hold_commands, send_commands
 from ..physics.engine_parameters import EngineParameters
@@ -196,6 +198,8 @@ class NerdDynamics(ManagerBasedRLEnv):
     @override
     def load_managers(self) -> None:
         _check_mode(self.nerd_cfg.mode)
+        if self.nerd_cfg.calibration is not None:
+            apply_calibration(self.robot, read_calibration(Path(self.nerd_cfg.calibration)))
         super().load_managers()
         if self.nerd_cfg.mode != "physx":
             self.set_nerd_mode(self.nerd_cfg.mode)

@@ -34,6 +34,10 @@ class NerdCfg:
     """Whether other bodies and robots of the scene may rest where they are while a model steps this one in ``neural``
     mode, unfelt by it. Otherwise a scene that has any is refused."""
 
+    calibration: str | None = None
+    """File of physical parameters that ``nerd identify`` wrote (``calibration.json``). They are written to the engine
+    before the first event acts, in every mode, so that randomisation varies about them."""
+
     ignored_shapes: str | None = None
     """Regular expression for the paths of static shapes that the model's contacts leave out, for instance
     ``/World/envs/.*/Table/.*``. By default every static shape of the scene is ground."""
