@@ -46,8 +46,8 @@ REPRODUCE = Recipe(
     evaluations=(PASSIVE,),
     policies=(),
 )
-"""The shipped model ``cube``: mechanics with learned rules of contacts. Untrained it is at PhysX's own chaos already, so
-that there is little to learn."""
+"""The shipped model ``cube``: mechanics with learned rules of contacts. Untrained it is at PhysX's own chaos already,
+so that there is little to learn."""
 
 NETWORK = Recipe(
     name="cube-network",

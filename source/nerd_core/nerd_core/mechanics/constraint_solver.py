@@ -168,6 +168,7 @@ class ConstraintSolver(nn.Module):
         contacts: ContactConstraints | None,
         targets: Targets | None = None,
         body_responses: Tensor | None = None,
+        contact_impulses: list[Tensor] | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """What the impulses of one physics step add to the generalised velocities and what these have moved the robot
         by at its end, each of shape (dim, M), and where the joints are then, shape (M, J).
@@ -183,6 +184,7 @@ class ConstraintSolver(nn.Module):
             contacts: Constraints of contacts; None for a robot that touches nothing.
             targets: Where drives lead the joints; None where they lead none.
             body_responses: What :meth:`Multibody.largest_responses` gave; None where :attr:`needs_responses` is not.
+            contact_impulses: Takes the impulses of contacts [N s]: normals, then both directions of friction, (3 P, M).
         """
         if not self._unilateral:
             return torch.zeros_like(velocity), torch.zeros_like(velocity), joint_pos
@@ -224,6 +226,8 @@ class ConstraintSolver(nn.Module):
             pos = torch.add(pos, rows.sign * sweep.velocity[count:unilateral], alpha=substep_dt)
             impulse = sweep.impulses()
             impulse_sum = impulse_sum + impulse
+        if contact_impulses is not None:
+            contact_impulses.append(torch.cat((impulse[:count], impulse[unilateral:])))
         impulses = torch.stack((impulse, substep_dt * impulse_sum)).permute(2, 0, 1).contiguous()
         delta_v, moved = (impulses @ response).permute(1, 2, 0).contiguous().unbind()
         return delta_v, moved, pos.index_select(0, self._place_of_joint).t()

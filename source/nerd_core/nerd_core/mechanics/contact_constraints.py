@@ -64,6 +64,10 @@ class ContactConstraints(NamedTuple):
     """How many of all slots are near the ground, shape (1, M)."""
     bodies: Tensor
     """Numbers of the bodies that carry the slots, shape (P, M)."""
+    directions: tuple[Tensor, Tensor, Tensor]
+    """Directions of the rows, axes of the root: normals, and both along the ground, each of shape (P, 3, M)."""
+    points: Tensor
+    """Points of the slots that are next to the ground, axes of the root [m], shape (P, 3, M)."""
     other_bodies: Tensor | None = None
     """Numbers of the bodies that they touch, the same where that is the ground; None where it is always."""
     static_friction: Tensor | None = None
@@ -213,7 +217,8 @@ class ContactSlots(nn.Module):
             patches = find_patches(centres, self._shapes[chosen], in_reach)
             depth = torch.where(radius > 0.0, radius, gap)
         to_ground, bodies = depth.unsqueeze(1) * normal, self._bodies[chosen]
-        jacobian = self.multibody.point_jacobian(frames, bodies, centres - to_ground)
+        points = centres - to_ground
+        jacobian = self.multibody.point_jacobian(frames, bodies, points)
         rotational_bias = cross(angular_bias, arm - to_ground)
         found = ContactConstraints(
             jacobian=torch.cat([(jacobian * axis).sum(2) for axis in axes], 1),
@@ -223,17 +228,17 @@ class ContactSlots(nn.Module):
             in_reach=in_reach,
             count=count,
             bodies=bodies,
+            directions=axes,
+            points=points,
             static_friction=_of_chosen(self._static_friction, chosen),
             dynamic_friction=_of_chosen(self._dynamic_friction, chosen),
             restitution=_of_chosen(self._restitution, chosen),
             bounce_threshold=self._bounce_threshold,
             patches=patches,
         )
-        return (
-            found
-            if self.own is None
-            else self._with_own(found, self.own.nearest(frames), frames, motion, root_rotation)
-        )
+        if self.own is None:
+            return found
+        return self._with_own(found, self.own.nearest(frames), frames, motion, root_rotation)
 
     def _with_own(
         self,
@@ -286,6 +291,8 @@ class ContactSlots(nn.Module):
             gap=torch.cat((ground.gap, met.gap)),
             in_reach=torch.cat((ground.in_reach, (met.gap < met.reach).to(met.gap.dtype))),
             bodies=torch.cat((ground.bodies, bodies[0])),
+            directions=(*(torch.cat(each) for each in zip(ground.directions, axes, strict=True)),),
+            points=torch.cat((ground.points, met.point)),
             other_bodies=torch.cat((ground.bodies, bodies[1])),
             static_friction=behind(ground.static_friction),
             dynamic_friction=behind(ground.dynamic_friction),

@@ -19,7 +19,7 @@ from typing import Any
 import warp as wp
 
 from ..constants import CONTACT_COUNT_UNIT, EPSILON, MIN_FACTOR, TRAIT_CENTRE, Constant, Factor
-from .contact_constraints import find_contacts, friction_axes, slot_centre
+from .contact_constraints import contact_depth, find_contacts, friction_axes, slot_centre
 from .contact_patches import find_anchors, solve_patches
 from .joint_drives import drive_impulse, friction_impulse, speed_limit_impulse
 from .joint_stops import rate_factor, softness, stop_gap, stop_impulse
@@ -124,10 +124,7 @@ def begin_contact(
     body = int(slots[slot].body)
     i = robot.joints.shape[0] + 3 * number
     normal = wp.transpose(root_rotation) * work.grounds[slot].normal
-    depth = slots[slot].radius
-    if robot.solver.has_patches == 1 and depth == 0.0:
-        depth = work.grounds[slot].gap
-    point = slot_centre(slots, slot, bodies) - depth * normal
+    point = slot_centre(slots, slot, bodies) - contact_depth(robot, work, slot) * normal
     linear_bias = robot.solver.dt * bodies[body].linear_bias
     angular_bias = robot.solver.dt * wp.cross(bodies[body].angular_bias, point - bodies[body].centre_of_mass)
     bias = constants[Constant.LINEAR_BIAS_SHARE] * linear_bias + constants[Constant.ANGULAR_BIAS_SHARE] * angular_bias

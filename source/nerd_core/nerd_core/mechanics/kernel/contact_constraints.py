@@ -63,6 +63,17 @@ def slot_centre(slots: wp.array[SlotParameters], slot: int, bodies: wp.array[Bod
 
 
 @wp.func
+def contact_depth(robot: Any, work: Any, slot: int):
+    """How far below the centre of a slot its contact is, along the normal: at its surface, or of a corner in a patch at
+    the ground.
+    """
+    depth = robot.slots[slot].radius
+    if robot.solver.has_patches == 1 and depth == 0.0:
+        depth = work.grounds[slot].gap
+    return depth
+
+
+@wp.func
 def find_contacts(robot: Any, work: Any, root_rotation: wp.mat33, root_displacement: wp.vec3):
     """Lists the slots that the solver looks at in ``work.contacts``.
 
