@@ -19,7 +19,9 @@ from .experiment import Experiment
 GROUP = "nerd.experiments"
 """Group of entry points through which other packages add experiments."""
 
-BUILT_IN: dict[str, str] = {}
+BUILT_IN: dict[str, str] = {
+    "neural-ode": "nerd_core.experiments.neural_ode.run:EXPERIMENT",
+}
 """Experiments of this package, as ``module:name``."""
 
 
