@@ -127,8 +127,8 @@ def test_the_simulated_pendulum_is_stopped_where_it_has_stops():
 
 
 def test_the_error_of_a_model_is_that_of_its_angles():
-    """Angles that get off by .1 and .2 rad a step in two windows of four steps have root mean squares of .1 and .2 times
-    the root of 30 / 4; what flies on without forces is right about a motion without forces; a model that gets lost has
+    """Angles that get off by .1 and .2 rad a step in two windows of four steps have errors of .1 and .2 times the root
+    of 30 / 4; what flies on without forces is right about a motion without forces; a model that gets lost has
     an infinite error.
     """
     time = torch.arange(1, 5) * 0.1

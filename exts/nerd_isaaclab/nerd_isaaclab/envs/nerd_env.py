@@ -20,6 +20,7 @@ from isaaclab.utils.string import ResolvableString
 from nerd_core import checkpoint
 from nerd_core.dynamics import NeuralDynamics
 from nerd_core.files.bounds import check_bounds
+from nerd_core.identification.calibration import read_calibration
 from nerd_core.mechanics.actuators import is_explicit
 from nerd_core.predictor.predictor import Predictor
 from nerd_core.robot.spec import RobotSpec
@@ -27,12 +28,14 @@ from nerd_core.robot.spec import RobotSpec
 from ..checkpoints.shipped import find_checkpoint
 from ..compat.refusals import plain_refusals
 from ..mdp.terminations import refused_by_guard
-from ..physics.contact_forces import feed_contact_sensors, fill_history, release_contact_sensors
+from ..physics.calibration import apply_calibration
+from ..physics.contact_forces import enter_steps, feed_contact_sensors, release_contact_sensors
 from ..physics.engine_commands import hold_commands, send_commands
 from ..physics.engine_parameters import EngineParameters
 from ..physics.ground import find_ground
 from ..physics.guard_recorder import GuardRecorder
 from ..physics.inertial_sensors import feed_inertial_sensors, release_inertial_sensors
+from ..physics.joint_wrenches import feed_joint_wrench_sensors, release_joint_wrench_sensors
 from ..physics.modes import MODES
 from ..physics.neural_physics import NeuralPhysics
 from ..physics.reported_efforts import ReportedEfforts
@@ -43,7 +46,7 @@ from ..ui.panel import NerdPanel
 from ..ui.viser_page import add_viser_pages
 from .nerd_env_cfg import WINDOW_CLASS, NerdCfg
 from .randomised_properties import find_randomised_properties, writes_properties
-from .unsupported_terms import find_unsupported_terms
+from .unsupported_terms import GivenForces, find_unsupported_terms
 
 logger = logging.getLogger(__name__)
 
@@ -143,7 +146,7 @@ class NerdDynamics(ManagerBasedRLEnv):
             NerdModeError: The task has terms that cannot work without the solver.
         """
         predictor = checkpoint.load(find_checkpoint(path), expected_spec=self.robot_spec, device=self.device).eval()
-        self._refuse_unsupported_terms(predictor.cfg.force_head)
+        self._refuse_unsupported_terms(predictor)
         self._say_what_is_not_followed(predictor)
         ground = find_ground(self) if predictor.needs_contacts else None
         cfg = self.nerd_cfg
@@ -173,7 +176,9 @@ class NerdDynamics(ManagerBasedRLEnv):
             parameters = EngineParameters(self, self.robot, predictor)
         efforts = ReportedEfforts(self.robot, self.robot_spec)
         self._neural = NeuralPhysics(stock, robot, dynamics, self.physics_dt, self.cfg.decimation, parameters, efforts)
-        self._neural.on_contact_forces = partial(fill_history, self.scene, self.cfg.decimation - 1)
+        self._neural.on_contact_forces = partial(
+            enter_steps, self.scene, self._neural, self.cfg.decimation - 1, self.physics_dt
+        )
         if mode != "physx":
             self._requested = (mode, None)
 
@@ -189,6 +194,8 @@ class NerdDynamics(ManagerBasedRLEnv):
     @override
     def load_managers(self) -> None:
         _check_mode(self.nerd_cfg.mode)
+        if self.nerd_cfg.calibration is not None:
+            apply_calibration(self.robot, read_calibration(Path(self.nerd_cfg.calibration)))
         super().load_managers()
         if self.nerd_cfg.mode != "physx":
             self.set_nerd_mode(self.nerd_cfg.mode)
@@ -232,6 +239,8 @@ class NerdDynamics(ManagerBasedRLEnv):
                 self.sim.physics_manager = self._neural.stock
                 release_inertial_sensors(self.scene, self.robot)
                 release_contact_sensors(self.scene)
+                release_joint_wrench_sensors(self.scene)
+                self._neural.ask_for_forces("none")
         else:
             if mode == "mixed" and neural is None:
                 share = round(self.nerd_cfg.neural_share * self.num_envs)
@@ -242,8 +251,9 @@ class NerdDynamics(ManagerBasedRLEnv):
             self.forget_parameters()
             self.sim.physics_manager = self._neural
             feed_inertial_sensors(self.scene, self.robot)
-            if self._neural.has_contact_forces:
-                feed_contact_sensors(self.scene, self.robot, self._neural)
+            fed = self._neural.has_contact_forces and feed_contact_sensors(self.scene, self.robot, self._neural)
+            joints = self._neural.computes_forces and feed_joint_wrench_sensors(self.scene, self.robot, self._neural)
+            self._neural.ask_for_forces("joints" if joints else "contacts" if fed else "none")
         self._mode = mode
         self._physics_handles_decimation = self.sim.physics_manager.handles_decimation()
 
@@ -276,8 +286,8 @@ class NerdDynamics(ManagerBasedRLEnv):
                 ", ".join(map(str, randomised)),
             )
 
-    def _refuse_unsupported_terms(self, has_contact_forces: bool) -> None:
-        terms = find_unsupported_terms(self, self.robot, has_contact_forces)
+    def _refuse_unsupported_terms(self, predictor: Predictor) -> None:
+        terms = find_unsupported_terms(self, self.robot, GivenForces.of(predictor))
         if terms:
             lines = "\n".join(f"  {term.path} reads {term.reason}" for term in terms)
             overrides = " ".join(term.override for term in terms)
