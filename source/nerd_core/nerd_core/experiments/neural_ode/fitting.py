@@ -20,7 +20,7 @@ from .motion import Windows
 class FitCfg:
     """How a model is trained; the same for all."""
 
-    updates: int = bounded(2500, at_least=1)
+    updates: int = bounded(1500, at_least=1)
     """Updates of the weights."""
     batch: int = bounded(256, at_least=1)
     """Windows in an update."""
