@@ -54,6 +54,7 @@ STEPS = "benchmarks/agreement.py"
 COSTS = "benchmarks/step_cost.py"
 TABLES = "benchmarks/paper_table.py"
 VISITED = f"{EXTENSION}/collect/visited_states.py"
+ODE_JUDGE = f"{LIBRARY}/experiments/neural_ode/fitting.py"
 WALKING = f"{EXTENSION}/experiments/mpc/walking.py"
 WALK_TIMES = f"{EXTENSION}/experiments/mpc/timing.py"
 WALK_NETWORK = f"{EXTENSION}/experiments/mpc/force_network.py"
@@ -68,6 +69,7 @@ TEST_TABLES = "tests/repo/test_paper_table.py"
 TEST_JUDGE_ERRORS = "tests/core/judging/test_errors.py"
 TEST_PLAUSIBLE = "tests/core/recordings/test_plausibility.py"
 TEST_JUDGE = "tests/core/judging/test_judge.py"
+TEST_ODE = "tests/core/experiments/test_neural_ode.py"
 TEST_WALK = "tests/isaaclab/test_mpc_planning.py"
 TEST_SCORE = "tests/isaaclab/test_score.py"
 TEST_EVALUATE = "tests/isaaclab/test_evaluate.py"
@@ -495,4 +497,8 @@ FAULTS = (
     Fault(WALKING, "robots.place(fallen, start, stance)", "pass", TEST_WALK),
     Fault(WALK_TIMES, "qp.append(mpc.solver_seconds - before)", "qp.append(mpc.solver_seconds)", TEST_WALK),
     Fault(WALK_NETWORK, "rest = slice(min(count, len(seen) - 1), None)", "rest = slice(None, count)", TEST_WALK),
+    # models of continuous time are judged by the angles of whole roll-outs, and one that is lost is
+    Fault(ODE_JUDGE, "error = (angles - truth).square()", "error = (angles - truth)[:, :1].square()", TEST_ODE),
+    Fault(ODE_JUDGE, "if bool(torch.isfinite(error).all())", "if True", TEST_ODE),
+    Fault(ODE_JUDGE, "mean((1, 2)).sqrt()", "mean((0, 1, 2)).sqrt()", TEST_ODE),
 )
