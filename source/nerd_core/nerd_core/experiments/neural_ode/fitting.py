@@ -20,9 +20,9 @@ from .motion import Windows
 class FitCfg:
     """How a model is trained; the same for all."""
 
-    updates: int = bounded(1500, at_least=1)
+    updates: int = bounded(500, at_least=1)
     """Updates of the weights."""
-    batch: int = bounded(256, at_least=1)
+    batch: int = bounded(128, at_least=1)
     """Windows in an update."""
     lr: float = bounded(3.0e-3, above=0.0)
     """Step size of Adam at the beginning; it falls to a hundredth along a cosine."""

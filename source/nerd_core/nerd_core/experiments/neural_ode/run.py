@@ -20,7 +20,7 @@ from .fitting import FitCfg, error_of, microseconds_of, train, units_of
 from .models import MotionModel, NeuralOde, StepNetwork, TimedStepNetwork, size_of
 from .motion import Run, Windows, irregular, measured, regular, simulated, windows
 
-TRAINED_STEPS = 4
+TRAINED_STEPS = 3
 """Steps of a window that models are trained on."""
 FILES = ("dfki_double_pendulum_train.h5", "dfki_double_pendulum_val.h5")
 """Recordings of a real pendulum: to train on, and to judge by."""
@@ -38,7 +38,7 @@ class NeuralOdeCfg:
 
     seed: int = bounded(0, **SEED)
     """Seed of motions, times, first weights and the order of training."""
-    runs: int = bounded(96, at_least=2)
+    runs: int = bounded(48, at_least=2)
     """Simulated motions to train on; a third as many judge."""
     seconds: float = bounded(2.0, at_least=0.5, at_most=60.0)
     """Length of each [s]."""
@@ -52,7 +52,7 @@ class NeuralOdeCfg:
     """Shortest and longest time between irregular samples [ms]; on the real pendulum half of them."""
     hidden: int = bounded(64, at_least=1)
     """Width of the two hidden layers of every network."""
-    updates: int = bounded(1500, at_least=1)
+    updates: int = bounded(500, at_least=1)
     """Updates of every network."""
     recordings: Path | None = Path("../shared/data")
     """Folder with the recordings of a real pendulum; without them that part is left out."""
