@@ -40,6 +40,7 @@ SAVING = f"{LIBRARY}/training/saving.py"
 KERNEL = f"{LIBRARY}/mechanics/kernel/verification.py"
 ADJOINT = f"{LIBRARY}/mechanics/kernel/adjoint/verification.py"
 ADJOINT_STOPS = f"{LIBRARY}/mechanics/kernel/adjoint/joint_stops.py"
+ADJOINT_SOLVER = f"{LIBRARY}/mechanics/kernel/adjoint/constraint_solver.py"
 STEP = f"{EXTENSION}/physics/neural_physics.py"
 STATE = f"{EXTENSION}/physics/robot_state.py"
 GROUND = f"{EXTENSION}/physics/ground.py"
@@ -88,6 +89,7 @@ TEST_ADJOINT = "tests/core/mechanics/test_adjoint_verification.py"
 TEST_LEFT_STOP = (
     "tests/core/mechanics/test_kernel_adjoint.py::test_a_stop_that_is_left_passes_on_what_brings_its_joint_to_rest"
 )
+TEST_LAST_TERM = "tests/core/mechanics/test_kernel_adjoint.py::test_the_engines_law_is_differentiated_to_its_last_term"
 TEST_STEP = "tests/isaaclab/test_neural_physics.py"
 TEST_STATE = "tests/isaaclab/test_robot_state.py"
 TEST_GROUND = "tests/isaaclab/test_ground.py"
@@ -258,6 +260,20 @@ FAULTS = (
         "softened = softened + softness(robot, work, softer, zeros)",
         "softened = softened + 0.0",
         TEST_LEFT_STOP,
+    ),
+    Fault(
+        ADJOINT_STOPS,
+        "by_softness[softer] = by_softness[softer] + by_softened",
+        "by_softness[softer] = by_softness[softer] + 0.0",
+        TEST_LAST_TERM,
+    ),
+    Fault(ADJOINT_STOPS, "side = gap", "side = initial_gap", TEST_LAST_TERM),
+    Fault(ADJOINT_SOLVER, "by_rows[i].own_motion - substep_dt * ahead", "by_rows[i].own_motion - 0.0", TEST_LAST_TERM),
+    Fault(
+        ADJOINT_SOLVER,
+        "by_rows[i].approach + robot.solver.friction_floor / softened",
+        "by_rows[i].approach + 0.0 / softened",
+        TEST_LAST_TERM,
     ),
     # whom the model steps, whose history is emptied, and what the engine is left with
     Fault(STEP, "self._dynamics.reset(old ^ new)", "self._dynamics.reset(new)", TEST_STEP),
