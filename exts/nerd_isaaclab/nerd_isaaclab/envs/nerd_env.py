@@ -20,7 +20,7 @@ from isaaclab.utils.string import ResolvableString
 from nerd_core import checkpoint
 from nerd_core.dynamics import NeuralDynamics
 from nerd_core.files.bounds import check_bounds
-from nerd_core.identification.calibration import read_calibration
+from nerd_core.identification.engine_calibration import read_calibration
 from nerd_core.mechanics.actuators import is_explicit
 from nerd_core.predictor.predictor import Predictor
 from nerd_core.robot.spec import RobotSpec
@@ -28,8 +28,8 @@ from nerd_core.robot.spec import RobotSpec
 from ..checkpoints.shipped import find_checkpoint
 from ..compat.refusals import plain_refusals
 from ..mdp.terminations import refused_by_guard
-from ..physics.calibration import apply_calibration
 from ..physics.contact_forces import enter_steps, feed_contact_sensors, release_contact_sensors
+from ..physics.engine_calibration import apply_calibration
 from ..physics.engine_commands import hold_commands, send_commands
 from ..physics.engine_parameters import EngineParameters
 from ..physics.ground import find_ground
