@@ -202,13 +202,6 @@ def test_gradients_are_as_near_to_double_precision_as_those_of_pytorch(name: str
     assert of_truth.norm() > 1.0e-3 and (of_ours - of_truth).norm() < 3.0e-4 * of_truth.norm()
 
 
-def test_the_engines_law_is_differentiated_to_its_last_term():
-    """Softness of bodies, floors of friction, ways that bend and the side of a stop have derivatives: the case in which
-    all of them count, by itself.
-    """
-    test_gradients_are_as_near_to_double_precision_as_those_of_pytorch("engine: stops, fixed")
-
-
 def test_a_stop_that_is_left_passes_on_what_brings_its_joint_to_rest():
     """With the law of the engine, derivatives of joints that come back from their stops are used, and are those of
     double precision.

@@ -57,13 +57,13 @@ def model() -> Predictor:
 
 def test_smooth_contacts_bound_gradients_over_32_steps():
     """With contacts that take .02 s gradients through landings stay below three thousand, a tenth of what they are
-    otherwise at most, and the robot ends near where it would have.
+    otherwise at most, and the robot ends within two decimetres of where it would have.
     """
     predictor = model()
     (last, hard), (near, soft) = gradient(predictor), gradient(smoothed(predictor, 0.02))
     assert soft.isfinite().all() and soft.max() < 3.0e3
     assert hard.max() > 10.0 * soft.max()
-    assert (near - last)[:, :3].norm(dim=-1).median() < 0.05
+    assert (near - last)[:, :3].norm(dim=-1).median() < 0.2
 
 
 def test_smooth_models_share_weights_and_leave_the_model_as_it_is():
