@@ -32,6 +32,10 @@ class MechanicsCfg:
     """Features of the rules' network; 0 for constants alone."""
     slots: int = bounded(8, at_least=1)
     """Most contact slots that are looked at, those that come nearest to the ground."""
+    self_contacts: int = bounded(0, at_least=0)
+    """Most pairs of the robot's own shapes that are looked at, those that are nearest to each other, for robots whose
+    bodies may touch each other; 0 for none, and a warning. The kernel does not know them: with any PyTorch takes the
+    step, several times slower."""
     reach: float = bounded(0.02, at_least=0.0, below=UNREACHABLE)
     """Gap below which the solver looks at a slot at all [m], and ..."""
     reach_by_radius: float = bounded(0.04, at_least=0.0)
@@ -43,6 +47,10 @@ class MechanicsCfg:
     """How much more a constraint gives way than the masses say (constraint force mixing): each correction of its
     velocity falls short by so much. A share of the response of the softer one of its bodies, with the law ``fitted`` of
     its own. What PhysX mixes into the constraints of articulations where nothing is authored."""
+    smoothing_time: float = bounded(0.0, at_least=0.0)
+    """Time in which contacts and stops close a gap, and take back a penetration or a drift, at least [s]; 0 for as fast
+    as a substep allows, as PhysX does. A longer one makes contacts smooth: gradients stay bounded over long motions,
+    and the motion is less exact. For optimisation: :func:`nerd_core.predictor.mechanics_prior.smoothed`."""
     feature_scales: tuple[float, ...] = bounded((0.02, 0.5, 5.0), above=0.0)
     """Velocities [m/s or rad/s] at which the features of the rules begin to saturate: rules tell apart what is of the
     size of one of them."""

@@ -44,6 +44,7 @@ from .body_damping import BodyDamping
 from .compliant_solver import CompliantSolver
 from .config import CompliantCfg, MechanicsCfg
 from .constants import MOMENTUM_EPSILON
+from .constraint_laws import smooth_share
 from .constraint_solver import ConstraintSolver
 from .engine_settings import tell_what_is_left_out
 from .external_wrench import ExternalWrench
@@ -57,6 +58,7 @@ from .kernel.verification import (
     differentiated_otherwise,
     trial_parameters,
     verified_kernel,
+    warn_once,
 )
 from .multibody import BodyFrames, BodyMotion, CentroidalMomentum, Multibody
 from .precision import exact_products
@@ -88,7 +90,7 @@ class Mechanics(nn.Module):
         """
         super().__init__()
         require_known_forces(spec)
-        tell_what_is_left_out(spec)
+        tell_what_is_left_out(spec, cfg)
         if isinstance(cfg, CompliantCfg) and cfg.physics_steps > 1:
             count = cfg.physics_steps
             spec = replace(spec, physics_dt=spec.physics_dt / count, decimation=count * spec.decimation)
@@ -99,6 +101,8 @@ class Mechanics(nn.Module):
             self.solver = CompliantSolver(self.multibody, cfg, has_contacts)
         else:
             self.solver = ConstraintSolver(self.multibody, cfg, has_contacts)
+        if self.solver.contacts.own is not None:
+            warn_once(f"the kernel does not know contact between the bodies of '{spec.name}'")
         self._ramp_mean = 0.5 * (1.0 + 1.0 / self.solver.substeps)
         """Share of a change of velocity that acts in the mean over a physics step: applied forces act in each substep,
         so that velocities rise in equal stairs."""
@@ -165,6 +169,13 @@ class Mechanics(nn.Module):
         next_state, forces = self._taken_with_forces(state, control, contacts, rows, joints)
         change = self._change(state, next_state).reshape(*lead, self.codec.dim)
         return change, forces.map(lambda each: each.reshape(*lead, *each.shape[1:]))
+
+    def smoothed(self, smoothing_time: float) -> Mechanics:
+        """The same mechanics with smoother contacts, see :attr:`MechanicsCfg.smoothing_time`; weights are shared."""
+        if not isinstance(self.solver, ConstraintSolver):
+            return self  # contacts that give way are smooth
+        share = smooth_share(self.spec.physics_dt / self.solver.substeps, smoothing_time)
+        return altered(self, {}, {"solver": altered(self.solver, {}, smooth_share=share)}, _kernels={}, _gradients={})
 
     @property
     def gravity(self) -> Tensor:
@@ -265,8 +276,10 @@ class Mechanics(nn.Module):
             return None
         if torch.compiler.is_compiling() or differentiated_otherwise():
             return None
-        if not isinstance(self.solver, ConstraintSolver):
+        if not isinstance(self.solver, ConstraintSolver) or self.solver.contacts.own is not None:
             return None  # contacts that give way are not in the kernel
+        if self.solver.smooth_share < 1.0:
+            return None  # nor are smooth ones
         tensors = [state, control, self.solver.constants, *(() if contacts is None else contacts.tensors()[:2])]
         if any(each.dtype != torch.float32 or each.device != state.device for each in tensors):
             return None
