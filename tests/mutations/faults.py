@@ -40,6 +40,7 @@ SAVING = f"{LIBRARY}/training/saving.py"
 KERNEL = f"{LIBRARY}/mechanics/kernel/verification.py"
 ADJOINT = f"{LIBRARY}/mechanics/kernel/adjoint/verification.py"
 ADJOINT_STOPS = f"{LIBRARY}/mechanics/kernel/adjoint/joint_stops.py"
+ADJOINT_SOLVER = f"{LIBRARY}/mechanics/kernel/adjoint/constraint_solver.py"
 STEP = f"{EXTENSION}/physics/neural_physics.py"
 STATE = f"{EXTENSION}/physics/robot_state.py"
 GROUND = f"{EXTENSION}/physics/ground.py"
@@ -92,6 +93,11 @@ TEST_ADJOINT = "tests/core/mechanics/test_adjoint_verification.py"
 TEST_LEFT_STOP = (
     "tests/core/mechanics/test_kernel_adjoint.py::test_a_stop_that_is_left_passes_on_what_brings_its_joint_to_rest"
 )
+TEST_GRADIENTS = (
+    "tests/core/mechanics/test_kernel_adjoint.py::test_gradients_are_as_near_to_double_precision_as_those_of_pytorch"
+)
+TEST_ENGINES_LAW = f"{TEST_GRADIENTS}[engine: stops, fixed]"
+TEST_ANTS_LAW = f"{TEST_GRADIENTS}[engine: ant with rules]"
 TEST_STEP = "tests/isaaclab/test_neural_physics.py"
 TEST_STATE = "tests/isaaclab/test_robot_state.py"
 TEST_GROUND = "tests/isaaclab/test_ground.py"
@@ -262,6 +268,20 @@ FAULTS = (
         "softened = softened + softness(robot, work, softer, zeros)",
         "softened = softened + 0.0",
         TEST_LEFT_STOP,
+    ),
+    Fault(
+        ADJOINT_STOPS,
+        "by_softness[softer] = by_softness[softer] + by_softened",
+        "by_softness[softer] = by_softness[softer] + 0.0",
+        TEST_ENGINES_LAW,
+    ),
+    Fault(ADJOINT_STOPS, "side = gap", "side = initial_gap", TEST_ANTS_LAW),
+    Fault(ADJOINT_SOLVER, "by_rows[i].own_motion - substep_dt * ahead", "by_rows[i].own_motion - 0.0", TEST_ENGINES_LAW),
+    Fault(
+        ADJOINT_SOLVER,
+        "by_rows[i].approach + robot.solver.friction_floor / softened",
+        "by_rows[i].approach + 0.0 / softened",
+        TEST_ENGINES_LAW,
     ),
     # whom the model steps, whose history is emptied, and what the engine is left with
     Fault(STEP, "self._dynamics.reset(old ^ new)", "self._dynamics.reset(new)", TEST_STEP),

@@ -19,8 +19,8 @@ from ..usd.asset import Asset
 FASTEST_SPIN = 5000.0
 """Largest angular velocity of a free body [degrees/s]: one that is thrown meets no limit."""
 
-FREE_BODY_ITERATIONS = {"solver_position_iteration_count": 4, "solver_velocity_iteration_count": 0}
-"""Iterations of the solver for a body without joints: as for a robot."""
+POSITION_ITERATIONS, VELOCITY_ITERATIONS = 4, 0
+"""Iterations of the solver: those of an articulation, or of a body without joints."""
 
 
 def spawn(asset: Asset, disable_gravity: bool = False, articulated: bool = True) -> sim_utils.UsdFileCfg:
@@ -42,13 +42,14 @@ def spawn(asset: Asset, disable_gravity: bool = False, articulated: bool = True)
             max_angular_velocity=1000.0 if articulated else FASTEST_SPIN,
             max_depenetration_velocity=10.0,
             enable_gyroscopic_forces=True,
-            **({} if articulated else FREE_BODY_ITERATIONS),
+            solver_position_iteration_count=None if articulated else POSITION_ITERATIONS,
+            solver_velocity_iteration_count=None if articulated else VELOCITY_ITERATIONS,
         ),
         articulation_props=[
             PhysxArticulationCfg(
                 enabled_self_collisions=False,
-                solver_position_iteration_count=4,
-                solver_velocity_iteration_count=0,
+                solver_position_iteration_count=POSITION_ITERATIONS,
+                solver_velocity_iteration_count=VELOCITY_ITERATIONS,
                 sleep_threshold=0.005,
                 stabilization_threshold=0.001,
             ),
