@@ -8,6 +8,7 @@ A task configuration imports this module as ``mdp``, as it would import ``isaacl
 
 from isaaclab.envs.mdp import *
 
+from .adaptation_terms import adapted_numbers
 from .joint_terms import joint_pos_wrapped
 from .rewards import (
     constant,
