@@ -4,12 +4,13 @@
 """How good the first model of a robot is when nobody knows an option: data, training and 128 held-out roll-outs.
 
     python benchmarks/first_models.py --work runs/first --json docs/evidence/first_models.json
-    python benchmarks/first_models.py --work runs/first --only anymal --minutes 3
+    python benchmarks/first_models.py --work runs/first --only anymal go2 --json docs/evidence/first_models.json
 
-For each robot ``nerd generate --task TASK --transitions 300000`` collects, ``nerd train DATA --out RUN --minutes 5``
-trains, and the model is rolled out from the first states of trajectories of 500 steps that another seed drew. Data,
-finished runs and their numbers are kept in the work folder, so an interrupted benchmark goes on, and one without
-``--only`` shows all that there is. Minutes are those of the clock: let nothing else run.
+For each robot ``nerd generate --task TASK --transitions 300000`` collects, ``nerd train DATA --out RUN --minutes M``
+trains, where M is what collecting has left of five minutes, and the model is rolled out from the first states of
+trajectories of 500 steps that another seed drew. Data, finished runs and their numbers are kept in the work folder, so
+an interrupted benchmark goes on. Rows of robots that ``--only`` leaves out stay in the file as they are, each with its
+own provenance. Minutes are those of the clock: let nothing else run.
 """
 
 from __future__ import annotations
@@ -60,13 +61,13 @@ class Options:
     work: Path = Path("runs/first")
     """Folder for data and runs."""
     minutes: float = 5.0
-    """Budget of each training [min]."""
+    """Budget of each robot, its data included [min]."""
     updates: int | None = None
-    """Budget in updates instead, for a machine that is busy."""
+    """Budget of each training in updates instead, for a machine that is busy."""
     only: tuple[str, ...] = ()
     """Robots; all by default."""
     json: Path | None = None
-    """File for all numbers."""
+    """File for all numbers; rows of other robots in it stay."""
 
 
 def main() -> None:
@@ -77,10 +78,11 @@ def main() -> None:
     rows = {}
     for name in options.only or TASKS:
         install_package(options.work)
-        collect(options.work, name)
+        collecting = collect(options.work, name)
         run = options.work / "runs" / name
+        training = training_minutes(options.minutes, collecting)
         if not (run / "best").exists():
-            minutes, updates = ("--minutes", options.minutes), ("--updates", options.updates)
+            minutes, updates = ("--minutes", round(training, 2)), ("--updates", options.updates)
             budget = minutes if options.updates is None else updates
             nerd(["train", options.work / "data" / name, "--out", run, *budget], may_fail=True)
         if not (run / "best").exists():
@@ -88,12 +90,31 @@ def main() -> None:
             continue
         if not (run / MEASURED).exists():
             row = measure(run, options.work / "data" / f"{name}-test")
-            row |= {"minutes": options.minutes if options.updates is None else None, "provenance": describe_run()}
+            row |= {"minutes": training if options.updates is None else None, "collecting_minutes": collecting}
+            row |= {"provenance": describe_run()}
             (run / MEASURED).write_text(json.dumps(row), encoding="utf-8")
         rows[name] = json.loads((run / MEASURED).read_text(encoding="utf-8"))
+        if options.json is not None:
+            merge_rows(options.json, {name: rows[name]})
     print_table(rows)
-    if options.json is not None:
-        options.json.write_text(json.dumps({"rows": rows}, indent=1) + "\n", encoding="utf-8")
+
+
+def training_minutes(budget: float, collecting: float) -> float:
+    """What collecting leaves of a robot's budget, half of it at least [min]."""
+    return max(budget - collecting, 0.5 * budget)
+
+
+def merge_rows(path: Path, rows: dict[str, Any]) -> None:
+    """Puts rows into a file of results, in the order of :data:`TASKS`; those of other robots stay as they are.
+
+    Args:
+        path: The file; need not exist.
+        rows: New rows, by robot.
+    """
+    known = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else {}
+    merged = known | rows
+    ordered = {name: merged[name] for name in [*TASKS, *merged] if name in merged}
+    path.write_text(json.dumps({"rows": ordered}, indent=1) + "\n", encoding="utf-8")
 
 
 def install_package(work: Path) -> None:
@@ -105,13 +126,15 @@ def install_package(work: Path) -> None:
         runpy.run_path(str(PACKAGE))["write_package"](Path(site))
 
 
-def collect(work: Path, name: str) -> None:
-    """Collects data to learn from, and roll-outs to judge by, unless they are there."""
+def collect(work: Path, name: str) -> float:
+    """Collects data to learn from, and roll-outs to judge by, unless they are there; minutes that the former took."""
     held_out = ("--steps", 500, "--num-envs", ROLLOUTS, "--seed", 777)
     for folder, count, words in ((name, TRANSITIONS, ()), (f"{name}-test", 500 * ROLLOUTS, held_out)):
         out = work / "data" / folder
         if not (out / "report.json").exists():
             nerd(["generate", "--task", TASKS[name], "--out", out, "--transitions", count, *words])
+    report = json.loads((work / "data" / name / "report.json").read_text(encoding="utf-8"))
+    return report["seconds"] / 60.0
 
 
 def nerd(words: list[Any], may_fail: bool = False) -> None:
@@ -157,7 +180,9 @@ def print_table(rows: dict[str, dict[str, Any]]) -> None:
             spread = row["spread"][str(horizon)]
             errors.append(", ".join(f"{spread[key]['median']:.2g} {QUANTITIES[key]}" for key in spread))
         lost = f"{len(row['left_guard'])} | {len(row['at_bounds'])}"
-        told = ("" if row["minutes"] is None else f"{row['minutes']:g} min, ") + f"{row['trained']['update']:,} updates"
+        told = (
+            "" if row["minutes"] is None else f"{row['minutes']:.2g} min, "
+        ) + f"{row['trained']['update']:,} updates"
         print(f"| {name} | {told} | {row['preset']} | {lost} | " + " | ".join(errors) + " |")
 
 

@@ -9,7 +9,8 @@
 For each robot whose task has an agent ``nerd rl train --max_iterations 100 env.nerd.mode=neural
 env.nerd.checkpoint=MODEL`` trains, and ``nerd transfer`` plays the policy in the model and in PhysX from the same
 starts. First models learn no contact forces, so terms that read them are removed by the overrides that ``nerd doctor``
-names, in both modes. What is finished stays in the work folder, so an interrupted benchmark goes on.
+names, in both modes. What is finished stays in the work folder, so an interrupted benchmark goes on; rows of robots
+that ``--only`` leaves out stay in the file, each with its own provenance.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import tyro
-from first_models import TASKS, install_package
+from first_models import TASKS, install_package, merge_rows
 
 WITHOUT_FORCES = ("env.rewards.feet_air_time=null", "env.terminations.base_contact=null")
 """What removes the terms of the walking tasks that read contact forces."""
@@ -50,6 +51,10 @@ GUARD = "nerd_guard"
 """Termination of episodes in which the guard held the robot."""
 
 
+PROVENANCE = "provenance.json"
+"""File in the folder of a policy with what was run, where and when."""
+
+
 @dataclass(frozen=True)
 class Options:
     """How policies of first models transfer."""
@@ -65,11 +70,13 @@ class Options:
     only: tuple[str, ...] = ()
     """Robots; all by default."""
     json: Path | None = None
-    """File for all numbers."""
+    """File for all numbers; rows of other robots in it stay."""
 
 
 def main() -> None:
     """Trains and compares what is missing, and prints the table."""
+    from nerd_core.files.provenance import describe_run
+
     options = tyro.cli(Options, description=__doc__)
     install_package(options.work)
     rows = {}
@@ -83,13 +90,11 @@ def main() -> None:
             train(options, name, model, folder)
         if not (folder / "transfer.json").exists():
             compare(options, name, model, folder)
-        rows[name] = summary(folder)
-        print(json.dumps(rows[name]), flush=True)
+            (folder / PROVENANCE).write_text(json.dumps(describe_run()), encoding="utf-8")
+        rows[name] = summary(folder) | {"provenance": json.loads((folder / PROVENANCE).read_text(encoding="utf-8"))}
+        if options.json is not None:
+            merge_rows(options.json, {name: rows[name]})
     print_table(rows)
-    if options.json is not None:
-        from nerd_core.files.provenance import describe_run
-
-        options.json.write_text(json.dumps({"rows": rows, **describe_run()}, indent=1) + "\n", encoding="utf-8")
 
 
 def train(options: Options, name: str, model: Path, folder: Path) -> None:

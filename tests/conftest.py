@@ -6,10 +6,11 @@
 ========================  ============  ===================================================
 folder                    marker        runs
 ========================  ============  ===================================================
-``tests/core``, ``repo``  ``unit``      always, all in one process
+``tests/core``, ``repo``  ``unit``      always, in a few processes
 ``tests/isaaclab``        ``kitless``   always, one process a file (the engine starts once)
 any                       ``gpu``       with ``--gpu``
 any                       ``isaacsim``  with ``--isaacsim``
+any                       ``long``      with ``--long``, as the tier ci does
 any                       ``slow``      with ``--slow``
 ========================  ============  ===================================================
 
@@ -34,6 +35,7 @@ _MARKER_OF_FOLDER = {"core": "unit", "repo": "unit", "isaaclab": "kitless"}
 _OPT_IN = {
     "gpu": "needs an NVIDIA GPU: ask for it with --gpu",
     "isaacsim": "needs Isaac Sim (Kit): ask for it with --isaacsim",
+    "long": "takes longer than half a minute: part of --tier ci",
     "slow": "takes minutes: ask for it with --slow",
 }
 

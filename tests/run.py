@@ -5,14 +5,15 @@
 
     ./nerd test                                 # tier fast: lint, unit tests, PhysX tests; under 10 minutes on 2 cores
     ./nerd test --tier unit                     # lint and unit tests only
-    ./nerd test --tier ci                       # what .ci/run calls: fast, and pyright
+    ./nerd test --tier ci                       # what .ci/run calls: fast, the longer tests, and pyright
     ./nerd test --slow                          # also the tests that take minutes each
     ./nerd test tests/isaaclab/test_seam_reset_ant.py
     ./nerd test tests/core -- -vv --durations=9 # what follows -- goes to pytest as it is
 
-The unit tests of a folder share one pytest process. A physics engine cannot be started twice in a process, so each file
-in tests/isaaclab has its own. Two processes run side by side, each computing with one thread. A process that takes
-longer than its share of time is ended and counted as a failure. Logs are in logs/tests.
+The unit tests share a few pytest processes. A physics engine cannot be started twice in a process, so each file in
+tests/isaaclab has its own. Two processes run side by side, each computing with one thread. A process that takes longer
+than its share of time is ended and counted as a failure. Tests marked long are left out of the tiers fast and unit,
+unless their file is asked for. Logs are in logs/tests.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ UNIT_FOLDERS = ("tests/core", "tests/repo")
 ENGINE_FOLDER = "tests/isaaclab"
 NOTHING_COLLECTED = 5  # pytest's exit code
 TIMEOUT_S = {"unit": 900.0, "fast": 900.0, "ci": 1500.0}
+CORE_PROCESSES = 2
+"""Into how many processes the unit tests of a whole folder are dealt, so that both cores have work to the end."""
 BIN = Path(sys.executable).parent
 
 
@@ -236,6 +239,33 @@ def _split(paths: list[str], tier: str) -> tuple[list[str], list[str]]:
     return unit, engine
 
 
+def _deal(folder: str, processes: int) -> list[list[str]]:
+    """Deal the test files of a folder to processes: the largest first, each to the process with the fewest bytes."""
+    files = sorted((ROOT / folder).rglob("test_*.py"), key=lambda file: (-file.stat().st_size, str(file)))
+    hands: list[list[Path]] = [[] for _ in range(min(processes, len(files)))]
+    for file in files:
+        min(hands, key=lambda hand: sum(held.stat().st_size for held in hand)).append(file)
+    return [sorted(str(file.relative_to(ROOT)) for file in hand) for hand in hands]
+
+
+def _unit_jobs(paths: list[str], pytest: list[str]) -> list[Job]:
+    """Make the processes of the unit tests: those of the repository first, then the library's."""
+    # The tests of the repository itself import nothing large, so something runs after a second; torch takes four.
+    repo = [path for path in paths if path.startswith("tests/repo")]
+    core = [path for path in paths if path not in repo]
+    parts = {" ".join(repo): repo, " ".join(core): core}
+    if core == ["tests/core"]:
+        hands = _deal("tests/core", CORE_PROCESSES)
+        parts = {" ".join(repo): repo} | {
+            f"tests/core, part {i} of {len(hands)}": hand for i, hand in enumerate(hands, 1)
+        }
+    return [
+        Job(name, [*pytest, "--no-header", *files], is_pytest=True, streamed=True)
+        for name, files in parts.items()
+        if files
+    ]
+
+
 def _print_summary(results: list[Result], seconds: float) -> bool:
     files = {name: spent for result in results for name, spent in result.files.items()}
     slowest = sorted(files.items(), key=lambda item: -item[1])[:10]
@@ -276,22 +306,18 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--isaacsim", action="store_true", help="also run tests that need Isaac Sim")
     parser.add_argument("--slow", action="store_true", help="also run tests that take minutes")
     parser.add_argument("--no-lint", action="store_true", help="no checkers, only tests")
-    parser.add_argument("--timeout", type=float, help="seconds a process may take (default: 480; tier ci: 1500)")
+    parser.add_argument("--timeout", type=float, help="seconds a process may take (default: 900; tier ci: 1500)")
     parser.add_argument("--processes", type=int, default=2, help="how many run side by side (default: 2)")
     args = parser.parse_args(argv)
 
     options = [f"--{name}" for name in ("gpu", "isaacsim") if getattr(args, name)]
     options += ["--slow"] if args.slow else []
+    options += ["--long"] if args.slow or args.tier == "ci" or args.paths else []
     options += [part for key in ("k", "m") if getattr(args, key) for part in (f"-{key}", getattr(args, key))]
     options += ["-x"] if args.x else []
     pytest = [sys.executable, "-m", "pytest", *options, *to_pytest]
     unit, engine = _split(args.paths, args.tier)
-    # The tests of the repository itself import nothing large, so something runs after a second; torch takes four.
-    repo = [path for path in unit if path.startswith("tests/repo")]
-    core = [path for path in unit if path not in repo]
-    jobs = [
-        Job(" ".join(paths), [*pytest, "--no-header", *paths], True, streamed=True) for paths in (repo, core) if paths
-    ]
+    jobs = _unit_jobs(unit, pytest)
     jobs += _checks(args.tier) if not (args.no_lint or args.paths) else []
     jobs += [Job(path, [*pytest, "-v", path], is_pytest=True) for path in engine]
 

@@ -13,15 +13,17 @@ import numpy as np
 import pytest
 import torch
 
+from nerd_core import checkpoint
 from nerd_core.data.layout import ShardMeta
 from nerd_core.data.manifest import write_manifest
 from nerd_core.data.shards import ShardWriter
-from nerd_core.robot.spec import Joint
+from nerd_core.robot.spec import Actuator, Joint, Parameter
 from nerd_isaaclab.collect.contact_agreement import BodyAgreement
 from nerd_isaaclab.collect.run import CollectResult
 from nerd_isaaclab.doctor import data_checks, model_checks, rehearsal, task_checks
 from nerd_isaaclab.doctor.diagnosis import Diagnosis, fine, obstacle, warning, worst
-from support.seam import make_env
+from nerd_isaaclab.envs.unsupported_terms import GivenForces
+from support.seam import make_env, untrained_predictor
 from support.trajectories import SPEC, make_padded
 
 
@@ -44,7 +46,7 @@ def test_healthy_task_has_nothing_to_mend(env):
     found = task_checks.check_task(env, "NeRD-Ant-Run", SimpleNamespace(clip_actions=1.0))
     assert levels(found) == {"fine"}, found
     assert [each.topic for each in found] == [
-        "robot", "controls", "actions", "mechanics", "events", "ground", "first states", "terms"
+        "robot", "controls", "actions", "drives", "ranges", "mechanics", "events", "ground", "first states", "terms"
     ]  # fmt: skip
 
 
@@ -62,15 +64,42 @@ def test_unknown_forces_are_found(env, monkeypatch):
     assert found.level == "warning" and "a spring" in found.text
 
 
-def test_actuator_with_memory_is_found(env):
-    """An actuator with a delay is named, with a network that has a window."""
+def test_actuator_with_memory_is_found(env, monkeypatch):
+    """A joint whose actuator has a delay or a network is named, with what can step it."""
+    first, *others = env.robot_spec.joints
+    remembering = dataclasses.replace(first, actuator=Actuator("ActuatorNetMLP"))
+    monkeypatch.setattr(env, "_spec", dataclasses.replace(env.robot_spec, joints=(remembering, *others)))
+    [found] = task_checks.check_drives(env, "NeRD-Ant-Run")
+    assert found.level == "warning" and first.name in found.text and others[0].name not in found.text
+    assert "nerd models init" in found.remedy
 
-    class DelayedPDActuator:
-        pass
 
-    robot = SimpleNamespace(actuators={"hips": object(), "knees": DelayedPDActuator()})
-    found = task_checks.check_controls(SimpleNamespace(robot=robot, robot_spec=env.robot_spec))
-    assert levels(found) == {"fine", "warning"} and "knees" in found[1].text
+def test_drives_at_their_limits_are_found(env):
+    """Limits a hundredth of what the actions ask for are told with the share of the steps."""
+    actuators = list(env.robot.actuators.values())
+    limits = [actuator.effort_limit.clone() for actuator in actuators]
+    try:
+        for actuator in actuators:
+            actuator.effort_limit[:] = 0.05
+        [found] = task_checks.check_drives(env, "NeRD-Ant-Run")
+    finally:
+        for actuator, limit in zip(actuators, limits, strict=True):
+            actuator.effort_limit[:] = limit
+    assert found.level == "warning" and "at their limits in 9" in found.text and "scale" in found.remedy
+
+
+def test_joints_that_slide_without_limits_are_found(env, monkeypatch):
+    """Data of a rail without limits go metres away at metres a second: told by name, with the option."""
+    joints = env.robot_spec.joints
+    rail, finger = (
+        dataclasses.replace(joint, kind="prismatic", lower=-farthest, upper=farthest, velocity_limit=1e9)
+        for joint, farthest in zip(joints, (1e9, 0.04))
+    )
+    monkeypatch.setattr(env, "_spec", dataclasses.replace(env.robot_spec, joints=(rail, finger, *joints[2:])))
+    [found] = task_checks.check_ranges(env)
+    assert (
+        found.level == "warning" and found.text.startswith(f"{rail.name} slide") and "--ranges slide=" in found.remedy
+    )
 
 
 def test_controls_that_nobody_moves_are_found(env, monkeypatch):
@@ -83,8 +112,12 @@ def randomize_rigid_body_mass():
     """Has the name of Isaac Lab's event."""
 
 
+def randomize_fixed_tendon_parameters():
+    """Has the name of another, which no model follows."""
+
+
 @pytest.mark.parametrize("is_found", [True, False])
-def test_events_that_a_model_does_not_follow_are_found(env, monkeypatch, is_found: bool):
+def test_events_that_make_robots_differ_are_found(env, monkeypatch, is_found: bool):
     """An event that gives robots different masses is named with its override; one that gives all the same is not."""
     term = SimpleNamespace(
         func=randomize_rigid_body_mass,
@@ -94,7 +127,19 @@ def test_events_that_a_model_does_not_follow_are_found(env, monkeypatch, is_foun
     monkeypatch.setattr(env.cfg, "events", SimpleNamespace(planted=term))
     [found] = task_checks.check_events(env)
     assert (found.level == "warning") is is_found
-    assert (found.remedy == "env.events.planted=null") is is_found
+    assert found.remedy.endswith("env.events.planted=null") is is_found
+
+
+def test_which_models_follow_an_event_is_said(env, monkeypatch):
+    """Masses are followed by mechanics, and the preset is named; what no model follows is said to be so."""
+    terms = {
+        function.__name__: SimpleNamespace(func=function, params={"range": (0.8, 1.2)}, mode="startup")
+        for function in (randomize_rigid_body_mass, randomize_fixed_tendon_parameters)
+    }
+    monkeypatch.setattr(env.cfg, "events", SimpleNamespace(**terms))
+    masses, tendons = task_checks.check_events(env)
+    assert "mechanics follow" in masses.text and masses.remedy.startswith("nerd train DATA --preset mechanics")
+    assert "no model follows" in tendons.text and tendons.remedy == "env.events.randomize_fixed_tendon_parameters=null"
 
 
 def test_ground_that_contacts_cannot_see_is_found(env):
@@ -129,20 +174,28 @@ def test_first_states_that_cannot_be_are_found(env, monkeypatch):
 
 
 def test_terms_that_only_the_solver_feeds_are_found(env, monkeypatch):
-    """A term on joint wrenches is an obstacle, one on contact forces a warning that names the force head."""
-    wrench = SimpleNamespace(path="observations.policy.wrench", reason="the joint wrenches", override="env.x=null")
+    """A term on a sensor that nothing feeds is an obstacle, one on contact forces a warning that names mechanics and
+    the force head, one on joint wrenches a warning that names mechanics alone; what a model gives is fine.
+    """
+    scan = SimpleNamespace(path="observations.policy.scan", reason="another engine's sensor", override="env.x=null")
+    wrench = SimpleNamespace(path="observations.policy.wrench", reason="the joint wrenches", override="env.z=null")
     contact = SimpleNamespace(path="rewards.feet", reason="the contact sensor", override="env.y=null")
 
-    def planted(env, robot, has_contact_forces: bool):
-        return [wrench] if has_contact_forces else [wrench, contact]
+    def planted(env, robot, given: GivenForces):
+        return [scan, *([] if given.by_mechanics else [wrench]), *([] if any(given) else [contact])]
 
     monkeypatch.setattr(task_checks, "find_unsupported_terms", planted)
-    first, second = task_checks.check_terms(env)
+    first, second, third = task_checks.check_terms(env)
     assert (first.level, first.remedy) == ("obstacle", "env.x=null")
-    assert second.level == "warning" and "rewards.feet" in second.text and "--force-head" in second.remedy
-    first, second = task_checks.check_terms(env, model_gives_forces=True)
+    assert second.level == "warning" and "rewards.feet" in second.text and "wrench" not in second.text
+    assert "--force-head" in second.remedy and "--preset mechanics" in second.remedy
+    assert third.level == "warning" and "policy.wrench" in third.text and "--force-head" not in third.remedy
+    first, second, third = task_checks.check_terms(env, GivenForces(True, False))
+    assert (first.level, second.level, third.level) == ("obstacle", "fine", "warning")
+    assert "rewards.feet" in second.text and "policy.wrench" in third.text
+    first, second = task_checks.check_terms(env, GivenForces(False, True))
     assert (first.level, second.level) == ("obstacle", "fine")
-    assert "this model gives" in second.text and not second.remedy
+    assert "rewards.feet" in second.text and "policy.wrench" in second.text and not second.remedy
 
 
 def test_model_of_another_robot_is_found(env):
@@ -151,6 +204,21 @@ def test_model_of_another_robot_is_found(env):
     found = model_checks.check_model(env, "ant")
     assert levels(found) == {"fine"}, found
     assert [each.topic for each in found] == ["model", "step cost"] and env._requested == ("physx", None)
+
+
+def test_model_of_other_motors_is_found(env, monkeypatch, tmp_path):
+    """A model of the same robot under motors of other gains is an obstacle that names the gain."""
+    first, *others = env.robot_spec.joints
+    motors = [
+        dataclasses.replace(first, actuator=Actuator("DCMotor", (Parameter("stiffness", gain),)))
+        for gain in (40.0, 160.0)
+    ]
+    soft, stiff = (dataclasses.replace(env.robot_spec, joints=(motor, *others)) for motor in motors)
+    monkeypatch.setattr(env, "_spec", soft)
+    checkpoint.save(tmp_path / "soft", untrained_predictor(env))
+    monkeypatch.setattr(env, "_spec", stiff)
+    [found] = model_checks.check_model(env, str(tmp_path / "soft"))
+    assert found.level == "obstacle" and "stiffness" in found.text and "160" in found.text
 
 
 @pytest.mark.parametrize(("share", "level"), [(0.0, "fine"), (0.049, "warning"), (0.05, "obstacle")])
@@ -166,6 +234,8 @@ def test_model_that_leaves_its_bounds_is_found(share: float, level: str):
         ({"dropped": {"guard": 3}}, "warning", "guard: 3"),
         ({"contact_agreement": {"foot": BodyAgreement(100, 80, 100, 90)}}, "warning", "'foot'"),
         ({"contact_agreement": {"foot": BodyAgreement(19)}}, "fine", "explain 19 contacts"),
+        ({"contact_agreement": {"base": BodyAgreement(forced=100, unseen=60)}}, "warning", "60 of them none of its"),
+        ({"contact_agreement": {"base": BodyAgreement(forced=100, unseen=9)}}, "fine", "none left out"),
         ({"warnings": ("the data tell nothing of the ground",)}, "warning", "nothing of the ground"),
     ],
 )

@@ -18,10 +18,12 @@ import torch
 
 from nerd_core.cli import main as nerd
 from nerd_isaaclab.checkpoints.shipped import find_checkpoint
+from nerd_isaaclab.collect.collect_cfg import CollectCfg
 from nerd_isaaclab.launch import task_ids
 from nerd_isaaclab.policies.load import load_policy
 from nerd_isaaclab.policies.policy import Policy
 from nerd_isaaclab.policies.whole_files import whole_files
+from nerd_isaaclab.programs.generate import next_steps
 
 pytestmark = pytest.mark.unit
 
@@ -74,6 +76,59 @@ def test_list_can_be_narrowed(capsys):
     assert sum(line.startswith("NeRD-Ant-Spin-Track") for line in listed) == 2 and listed[-1] == "2 tasks"
     assert nerd(["list-envs", "--keyword", "nothing"]) == 2
     assert "no task id contains 'nothing'" in capsys.readouterr().err
+
+
+def test_ids_that_a_package_computes_are_listed(tmp_path, monkeypatch, capsys):
+    """A package that makes ids in a loop, in a file of any name, is imported and its tasks are listed with their
+    ``NeRD-`` variants; what stands in the sources needs no import, an exit hook is no task.
+    """
+    import nerd_isaaclab.tasks  # noqa: F401  (registered before, as Gymnasium is one for all tests)
+
+    what = "entry_point='isaaclab.envs:ManagerBasedRLEnv', kwargs={'env_cfg_entry_point': 'x:Y'}"
+    code = "import atexit\nimport gymnasium\natexit.register(print, end='')\n"
+    (tmp_path / "looping_tasks.py").write_text(
+        f"{code}for name in 'AB':\n    gymnasium.register('Looping-' + name, {what})\n"
+    )
+    (tmp_path / "plain_tasks.py").write_text(f"{code}gymnasium.register('Plain-Task', {what})\n")
+    for package in ("looping", "plain"):
+        (tmp_path / f"{package}-1.dist-info").mkdir()
+        entry = f"[isaaclab.tasks]\n{package} = {package}_tasks\n"
+        (tmp_path / f"{package}-1.dist-info" / "entry_points.txt").write_text(entry)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert task_ids.computing_packages() == ["looping_tasks"]
+    assert {"Plain-Task", "NeRD-Plain-Task"} <= {task.id for task in task_ids.find_tasks()}
+    monkeypatch.setattr(task_ids, "registered_tasks", _import_again(task_ids.registered_tasks))
+    monkeypatch.setattr("nerd_isaaclab.programs.list_envs.registered_tasks", task_ids.registered_tasks)
+    assert nerd(["list-envs", "--keyword", "looping"]) == 0
+    listed = capsys.readouterr()
+    assert [line.split()[0] for line in listed.out.splitlines()[2:-1]] == [
+        "Looping-A", "Looping-B", "NeRD-Looping-A", "NeRD-Looping-B"
+    ]  # fmt: skip
+    assert "looping_tasks computes ids of tasks" in listed.err
+    task_ids.check_task("NeRD-Looping-B")
+
+
+def _import_again(registered):
+    """Lets the packages that came after the first import of this process be imported, as a new process would."""
+    from nerd_isaaclab.tasks.derived import register_derived_tasks
+
+    def again():
+        register_derived_tasks()
+        return registered()
+
+    return again
+
+
+def test_a_collection_proposes_motion_of_a_policy():
+    """After data of a task with an agent the next commands are shown: train, and soon a tenth of motion of the first
+    policy's own; data of a policy, or of a task without an agent, are followed by the training alone.
+    """
+    shown = next_steps(CollectCfg("NeRD-Ant-Run"), Path("data/my ant"), 300_000)
+    assert shown.splitlines()[0] == "next: nerd train 'data/my ant' --out 'runs/my ant'"
+    assert "--policy LOG_FOLDER --out 'data/my ant-policy' --transitions 30000" in shown
+    assert "nerd train 'data/my ant' 'data/my ant-policy' --out 'runs/my ant-2'" in shown
+    for cfg in (CollectCfg("NeRD-Ant-Run", policy="logs"), CollectCfg("No-Such-Task")):
+        assert next_steps(cfg, Path("data/ant"), 300_000) == "next: nerd train data/ant --out runs/ant"
 
 
 @pytest.mark.parametrize("command", [["rl", "train"], ["rl", "score", "--policy", "x"], ["zero-agent"]])

@@ -140,3 +140,12 @@ def test_log_folders_are_named_in_words():
     name = getattr(derived_agents, "Isaac-Reach-Franka")().experiment_name
     assert (name.default, name.hold) == ("nerd_reach_franka", "nerd_reach_franka_hold")
     assert getattr(derived_agents, "Isaac-Cartpole")().experiment_name.startswith("nerd_cartpole")
+
+
+def test_a_log_folder_that_an_agent_does_not_name_is_named_after_the_task():
+    """An agent of Isaac Lab whose ``experiment_name`` is left out would end its training with a TypeError."""
+    from isaaclab_rl.rsl_rl import RslRlOnPolicyRunnerCfg
+
+    kwargs = {"env_cfg_entry_point": "x:Y", "rsl_rl_cfg_entry_point": RslRlOnPolicyRunnerCfg}
+    gymnasium.register(id="Unnamed-Agent", entry_point="nowhere:Nothing", kwargs=kwargs)
+    assert getattr(derived_agents, "Unnamed-Agent")().experiment_name == "nerd_unnamed_agent"

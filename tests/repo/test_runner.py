@@ -126,3 +126,27 @@ def test_ctrl_c_ends_everything(suite: Path):
     assert process.returncode == 130 and "interrupted" in output and "Traceback" not in output
     with pytest.raises(ProcessLookupError):
         os.kill(int(mark.read_text()), 0)
+
+
+def test_the_files_of_a_folder_are_dealt_whole_and_once(suite: Path):
+    """Two processes share the unit tests: each file runs exactly once, and neither process stays without work."""
+    for name in "abcde":
+        _add(suite, f"core/test_{name}.py", PASSES.replace("one", name))
+    code, output = _run(suite)
+    assert code == 0, output
+    assert "7 passed, 0 failed" in output
+    parts = re.findall(r"tests/core, part (\d) of 2 +[\d.]+ s +(\d) passed", output)
+    assert sorted(part for part, _ in parts) == ["1", "2"] and sum(int(count) for _, count in parts) == 6
+    assert all(int(count) > 1 for _, count in parts)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "runs"),
+    [((), False), (("--tier", "unit"), False), (("--tier", "ci"), True), (("tests/core",), True)],
+)
+def test_long_tests_belong_to_ci(suite: Path, arguments: tuple[str, ...], runs: bool):
+    """What is marked long runs in the tier ci and when its path is asked for, and says elsewhere where it runs."""
+    _add(suite, "core/test_more.py", SKIPS.replace("slow", "long"))
+    code, output = _run(suite, *arguments)
+    assert code == 0, output
+    assert ("part of --tier ci" in output) is not runs

@@ -15,12 +15,13 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
 from .compilation import CompiledOrPlain
 from .contact.contacts import Contacts
 from .contact.grounds import Ground
 from .network.architectures.base import Cache, Past
-from .predictor.prediction import Prediction
+from .predictor.prediction import Forces, Prediction
 from .predictor.predictor import Predictor
 from .robot.guard import StateGuard
 from .robot.physical_parameters import PhysicalParameters
@@ -97,12 +98,24 @@ class NeuralDynamics:
         self.guard = StateGuard(self.spec).to(self.device)
         # With fullgraph a failure to compile comes before anything was computed, so that starting over is safe.
         self._compiled = CompiledOrPlain(self._advance, "the step runs", fullgraph=True) if compile else None
+        self._forces: Forces = "none"
         self._allocate(num_envs)
 
     @property
     def num_envs(self) -> int:
         """Number of environments."""
         return self.held.shape[0]
+
+    def ask_for_forces(self, forces: Forces) -> None:
+        """Lets :attr:`prediction` have the forces on bodies from now on, or not any more. They cost time, and are only
+        for a predictor that gives them.
+
+        Args:
+            forces: Which forces are asked for.
+        """
+        if forces != "none" and not self.predictor.gives_forces:
+            raise ValueError(f"got a predictor of '{self.spec.name}' that knows no forces, expected one with mechanics")
+        self._forces = forces
 
     def reset(self, env_ids: Tensor | None = None) -> None:
         """Empties the history of some environments, as after a reset, a teleport or a change of the stepper.
@@ -153,7 +166,7 @@ class NeuralDynamics:
         if self._compiled is None:
             next_state, self.prediction = self._advance(state, control, contacts, parameters)
         else:
-            shape = self.num_envs, () if parameters is None else parameters.given
+            shape = self.num_envs, self._forces, () if parameters is None else parameters.given
             next_state, self.prediction = self._compiled.call(shape, state, control, contacts, parameters)
         return next_state
 
@@ -233,7 +246,7 @@ class NeuralDynamics:
         state = torch.where(sane[:, None], state, self.last_good)
         if contacts is None:
             contacts = self.predictor.contacts(state, self.ground)
-        prediction = self.predictor.step(state, control, contacts, self._cache, parameters)
+        prediction = self.predictor.step(state, control, contacts, self._cache, parameters, self._forces)
         said = prediction
         if self.noise:
             said = Prediction(prediction.change + self.noise * torch.randn_like(prediction.change))
@@ -317,9 +330,52 @@ def rollout_states(
         yield state
 
 
+def segmented_rollout(
+    predictor: Predictor,
+    state: Tensor,
+    controls: Tensor,
+    segment: int,
+    ground: Ground | None = None,
+    *,
+    parameters: PhysicalParameters | None = None,
+) -> Iterator[Tensor]:
+    """Gives the states of a roll-out one by one, without the first, with gradients whose memory is that of one segment:
+    each is computed once more when gradients come (checkpointing), so only its first state has to be kept.
+
+    Args:
+        predictor: The learned dynamics.
+        state: First states, shape (B, S).
+        controls: Controls held over each step, shape (B, H, C).
+        segment: Steps of a segment.
+        ground: What the robot stands on.
+        parameters: What of the robots differs from the specification, see :func:`rollout`.
+    """
+    past: Past | None = None
+
+    def advance(state: Tensor, past: Past | None, controls: Tensor) -> tuple[list[Tensor], Past | None]:
+        found = []
+        for held in controls.unbind(1):
+            contacts = predictor.contacts(state, ground)
+            prediction, past = predictor.extend(state, held, contacts, past, parameters)
+            state = predictor.next_state(state, prediction)
+            found.append(state)
+        return found, past
+
+    if torch.is_grad_enabled():
+        # Kernels that this first step makes and tries cannot be made inside of a checkpoint, which is run twice.
+        advance(state, None, controls[:, :1])
+    for piece in controls.split(segment, dim=1):
+        if torch.is_grad_enabled():
+            found, past = checkpoint(advance, state, past, piece, use_reentrant=False)  # type: ignore[misc]
+        else:
+            found, past = advance(state, past, piece)
+        yield from found
+        state = found[-1]
+
+
 def _env_dim(name: str) -> int:
     """Which dimension of an entry of the state counts the environments."""
     return 1 if name.startswith("cache.") else 0
 
 
-__all__ = ["GuardReport", "NeuralDynamics", "rollout", "rollout_states"]
+__all__ = ["GuardReport", "NeuralDynamics", "rollout", "rollout_states", "segmented_rollout"]

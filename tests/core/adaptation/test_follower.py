@@ -116,17 +116,21 @@ def test_environments_are_followed_by_themselves(arm):
 
 
 def test_environments_take_turns(arm):
-    """With a look every four steps each environment is looked at once in four steps, and forgetting some leaves the
-    others as they are.
+    """With a look every four steps each environment is looked at once in four steps, some thirty together, and
+    forgetting some leaves the others as they are.
     """
-    follower = Follower(arm, AdaptCfg(("payload",), every=4), COUNT)
+    count = 70
+    follower = Follower(arm, AdaptCfg(("payload",), every=4), count)
     follower.usual = torch.full((2,), 0.01)
-    before, generator = follower.covariance.clone(), torch.Generator().manual_seed(1)
-    state = torch.randn(COUNT, 4, generator=generator)
-    for turn in range(4):
-        follower.look(state, torch.zeros(COUNT, 2), state + 0.1)
+    generator = torch.Generator().manual_seed(1)
+    state, looks = torch.randn(count, 4, generator=generator), torch.zeros(count)
+    for turn in range(8):
+        before = follower.covariance.clone()
+        follower.look(state, torch.zeros(count, 2), state + 0.1)
         seen = (follower.covariance != before).flatten(1).any(1)
-        assert torch.equal(seen, torch.arange(COUNT) % 4 <= turn)
+        looks += seen
+        assert torch.equal(seen, torch.arange(count) % 3 == turn % 4)
+    assert (looks == 2).all()
     kept = follower.numbers[1:].clone()
     follower.forget(torch.tensor([0]))
     assert follower.numbers[0].abs().max() == 0.0 and torch.equal(follower.numbers[1:], kept)

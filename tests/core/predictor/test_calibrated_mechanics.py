@@ -92,6 +92,7 @@ def test_flights_show_gravity_and_lag():
     assert found["velocity_lag"] == pytest.approx(0.4, abs=0.05)
 
 
+@pytest.mark.long
 def test_known_numbers_are_found_again():
     """Trained on the tosses of a cube with other gravity, ground and friction, a fresh model comes near to them, and
     its roll-outs much nearer to the truth.

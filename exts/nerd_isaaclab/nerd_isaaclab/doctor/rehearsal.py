@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from ..collect.collect_cfg import CollectCfg
-from ..collect.contact_agreement import BodyAgreement
+from ..collect.contact_agreement import EVENT_FORCE, BodyAgreement
 from ..collect.run import CollectResult, collect
 from .diagnosis import Diagnosis, fine, obstacle, warning
 
@@ -60,6 +60,16 @@ def judge(result: CollectResult) -> list[Diagnosis]:
     for name, body in unexplained.items():
         text = f"'{name}': slots explain {100 * _share(body):.0f} % of {body.sensor} contacts that the solver reports"
         found.append(warning("contacts", text, "give the body simpler shapes, or learn with --free-motion first"))
+    unseen = {
+        name: body for name, body in result.contact_agreement.items()
+        if body.forced >= FEW and body.unseen > (1.0 - WANTED) * body.forced
+    }  # fmt: skip
+    for name, body in unseen.items():
+        text = (
+            f"'{name}' feels more than {EVENT_FORCE:g} N in {body.forced} steps, and in {body.unseen} of them none of "
+            "its slots is near the ground: a model says that nothing touches it"
+        )
+        found.append(warning("contacts", text, "give the body shapes, or remove the terms that read its forces"))
     if not found:
         contacts = sum(body.sensor for body in result.contact_agreement.values())
         found.append(fine("rehearsal", f"{tried} roll-outs, none left out; slots explain {contacts} contacts"))

@@ -5,18 +5,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from nerd_core.contact.contacts import ContactModel
+from nerd_core.mechanics.actuators import Actuators, is_explicit
 from nerd_core.mechanics.step import require_known_forces
 from nerd_core.robot.guard import StateGuard
+from nerd_core.robot.spec import Joint
 
 from ..collect.action_reach import action_reach
+from ..collect.initial_states import SLIDE_SPEED, InitialStateCfg
 from ..envs.randomised_properties import find_randomised_properties
-from ..envs.unsupported_terms import find_unsupported_terms
+from ..envs.unsupported_terms import NO_FORCES, GivenForces, find_unsupported_terms
 from ..physics.ground import GroundError, find_ground
 from ..physics.robot_description import control_range
 from ..physics.robot_state import RobotState
@@ -25,27 +29,38 @@ from .diagnosis import Diagnosis, fine, obstacle, warning
 if TYPE_CHECKING:
     from ..envs.nerd_env import NerdDynamics
 
+STEPS, HELD = 20, 5
+"""Control steps in which drives are looked at, and steps for which an action is held [1]."""
+
+LIMITED = 0.5
+"""Share of steps at the drives' limits above which actions say little of the motion."""
+
+NAMED = 8
+"""Joints that are named, of many."""
+
 SUNK = 0.01
 """How deep a robot may stand in the ground after a reset [m]; deeper, the solver throws it out."""
 
 
-def check_task(env: NerdDynamics, task: str, agent: Any, model_gives_forces: bool = False) -> list[Diagnosis]:
+def check_task(env: NerdDynamics, task: str, agent: Any, model: GivenForces = NO_FORCES) -> list[Diagnosis]:
     """All checks of a task, in the order in which a person would mend them.
 
     Args:
         env: The environment, in ``physx`` mode, after its first reset.
         task: Its id.
         agent: The task's RSL-RL configuration; None where it has none.
-        model_gives_forces: Whether there is a model already that predicts contact forces.
+        model: Which forces the model gives, if there is one already.
     """
     checks: tuple[Callable[[], list[Diagnosis]], ...] = (
         lambda: check_controls(env),
         lambda: check_actions(env, task, agent),
+        lambda: check_drives(env, task),
+        lambda: check_ranges(env),
         lambda: check_mechanics(env),
         lambda: check_events(env),
         lambda: check_ground(env),
         lambda: check_first_states(env),
-        lambda: check_terms(env, model_gives_forces),
+        lambda: check_terms(env, model),
     )
     try:
         spec = env.robot_spec
@@ -59,7 +74,7 @@ def check_task(env: NerdDynamics, task: str, agent: Any, model_gives_forces: boo
 
 
 def check_controls(env: NerdDynamics) -> list[Diagnosis]:
-    """Which targets the actions move, and whether an actuator keeps something that a model is not shown."""
+    """Which targets the actions move."""
     spec = env.robot_spec
     if not spec.controls:
         return [
@@ -71,18 +86,7 @@ def check_controls(env: NerdDynamics) -> list[Diagnosis]:
         ]
     kinds = {kind: len(spec.control_slice(kind)[0]) for kind in ("effort", "position", "velocity")}
     told = ", ".join(f"{number} {kind}" for kind, number in kinds.items() if number)
-    found = [fine("controls", f"actions move {told} targets")]
-    hidden = [name for name, actuator in env.robot.actuators.items() if _has_memory(actuator)]
-    if hidden:
-        found.append(
-            warning(
-                "actuators",
-                f"the actuators {', '.join(hidden)} keep a delay or a state of a network, which a single state "
-                "does not show",
-                "nerd train DATA --preset small (a network with a window)",
-            )
-        )
-    return found
+    return [fine("controls", f"actions move {told} targets")]
 
 
 def check_actions(env: NerdDynamics, task: str, agent: Any) -> list[Diagnosis]:
@@ -104,6 +108,54 @@ def check_actions(env: NerdDynamics, task: str, agent: Any) -> list[Diagnosis]:
     ]
 
 
+def check_drives(env: NerdDynamics, task: str) -> list[Diagnosis]:
+    """Whether drives keep something that a model is not shown, and whether they can do what actions ask of them."""
+    spec = env.robot_spec
+    kinds = Counter("no actuator" if joint.actuator is None else joint.actuator.kind for joint in spec.joints)
+    found = []
+    if hidden := Actuators(spec).remembering:
+        found.append(
+            warning(
+                "drives",
+                f"the actuators of {_named(hidden)} keep a delay or a state of a network, or have a law of their own, "
+                "which a single state does not show",
+                "nerd models init --task TASK (mechanics asks the task's actuators), or nerd train DATA --preset small "
+                "(a network with a window)",
+            )
+        )
+    share = _at_limits(env, action_reach(task))
+    if share > LIMITED:
+        found.append(
+            warning(
+                "drives",
+                f"with random actions drives are at their limits in {100 * share:.0f} % of all steps, where an action "
+                "changes nothing",
+                "a smaller scale of the action terms (env.actions...scale), or larger limits of the actuators",
+            )
+        )
+    told = ", ".join(f"{count} {kind}" for kind, count in kinds.items() if kind != "none")
+    text = f"{told or 'no joint is driven'}; at their limits in {100 * share:.0f} % of all steps with random actions"
+    return found or [fine("drives", text)]
+
+
+def check_ranges(env: NerdDynamics) -> list[Diagnosis]:
+    """Whether limits of joints say how far and how fast data shall go."""
+    defaults = InitialStateCfg()
+    open_ended = [
+        joint.name for joint in env.robot_spec.joints if joint.kind == "prismatic" and _is_open(joint, defaults.slide)
+    ]
+    if not open_ended:
+        return [fine("ranges", "limits of the joints say how far and how fast data go")]
+    return [
+        warning(
+            "ranges",
+            f"{_named(open_ended)} slide without limits: data begin up to {defaults.slide:g} m away, at up to "
+            f"{SLIDE_SPEED:g} m/s",
+            "nerd generate ... --ranges slide=METRES slide_vel=METRES_PER_SECOND",
+        )
+    ]
+
+
 def check_mechanics(env: NerdDynamics) -> list[Diagnosis]:
     """Whether mechanics know all forces at the joints."""
     try:
@@ -114,15 +166,16 @@ def check_mechanics(env: NerdDynamics) -> list[Diagnosis]:
 
 
 def check_events(env: NerdDynamics) -> list[Diagnosis]:
-    """Which events make the robots differ: a model knows one robot, and does not follow."""
-    found = [
-        warning(
-            "events",
-            f"{each} makes the robots differ, which no model follows; data hold it still",
-            f"env.{each.path}=null",
-        )
-        for each in find_randomised_properties(env.cfg.events)
-    ]
+    """Which events make the robots differ, and which kind of model follows."""
+    has_laws = any(is_explicit(joint) for joint in env.robot_spec.joints)
+    found = []
+    for each in find_randomised_properties(env.cfg.events):
+        if each.is_followed(has_laws):
+            who, way = "mechanics follow, a network does not", "nerd train DATA --preset mechanics, or "
+        else:
+            who, way = "no model follows", ""
+        text = f"{each} makes the robots differ, which {who}; data hold it still"
+        found.append(warning("events", text, f"{way}env.{each.path}=null"))
     return found or [fine("events", "every robot is the same one")]
 
 
@@ -168,34 +221,68 @@ def check_first_states(env: NerdDynamics) -> list[Diagnosis]:
     return found or [fine("first states", f"{len(state)} resets lie within the bounds and above the ground")]
 
 
-def check_terms(env: NerdDynamics, model_gives_forces: bool = False) -> list[Diagnosis]:
+def check_terms(env: NerdDynamics, model: GivenForces = NO_FORCES) -> list[Diagnosis]:
     """Which terms read what only the solver gives.
 
     Args:
         env: The environment.
-        model_gives_forces: Whether there is a model already that predicts contact forces.
+        model: Which forces the model gives, if there is one already.
     """
-    never = {term.path: term for term in find_unsupported_terms(env, env.robot, has_contact_forces=True)}
-    without = {term.path: term for term in find_unsupported_terms(env, env.robot, has_contact_forces=False)}
+    never, by_head, by_nothing, now = (
+        {term.path: term for term in find_unsupported_terms(env, env.robot, given)}
+        for given in (GivenForces(True, True), GivenForces(True, False), NO_FORCES, model)
+    )
     found = [obstacle("terms", f"{path} reads {term.reason}", term.override) for path, term in never.items()]
-    fed = [path for path in without if path not in never]
-    if fed and model_gives_forces:
-        found.append(fine("terms", f"{', '.join(fed)} read contact forces, which this model gives"))
-    elif fed:
+    fed = [path for path in by_nothing if path not in now]
+    if fed:
+        found.append(fine("terms", f"{', '.join(fed)} read forces, which this model gives"))
+    learned = [path for path in now if path not in by_head]
+    if learned:
         found.append(
             warning(
                 "terms",
-                f"{', '.join(fed)} read contact forces, which a model gives only if it learns them",
+                f"{', '.join(learned)} read contact forces, which a model gives with mechanics, or if it learns them",
+                "nerd train DATA --preset mechanics, or "
                 "nerd generate ... --contacts both; nerd train DATA --force-head",
+            )
+        )
+    computed = [path for path in now if path not in never and path not in learned]
+    if computed:
+        found.append(
+            warning(
+                "terms",
+                f"{', '.join(computed)} read what only the solver and models with mechanics compute",
+                "nerd train DATA --preset mechanics",
             )
         )
     return found or [fine("terms", "no term reads what only the solver gives")]
 
 
-def _has_memory(actuator: Any) -> bool:
-    """Whether the effort of an actuator depends on more than state and target of this step."""
-    kinds = {cls.__name__ for cls in type(actuator).__mro__}
-    return bool(kinds & {"DelayedPDActuator", "RemotizedPDActuator", "ActuatorNetMLP", "ActuatorNetLSTM"})
+def _named(names: list[str]) -> str:
+    """Some names, the first few of many."""
+    return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+
+
+def _is_open(joint: Joint, farthest: float) -> bool:
+    """Whether neither limits nor a largest speed say where a joint may be."""
+    return max(-joint.lower, joint.upper) > farthest and joint.velocity_limit > SLIDE_SPEED
+
+
+def _at_limits(env: NerdDynamics, reach: float) -> float:
+    """Share of steps and driven joints in which a drive cannot give the effort that its law asks for."""
+    generator = torch.Generator().manual_seed(0)
+    size = (env.num_envs, env.action_manager.total_action_dim)
+    cut, asked = 0, 0
+    action = torch.zeros(size, device=env.device)
+    with torch.inference_mode():
+        for step in range(STEPS):
+            if step % HELD == 0:
+                action = (reach * (2.0 * torch.rand(size, generator=generator) - 1.0)).to(env.device)
+            env.step(action)
+            computed, applied = (getattr(env.robot.data, name).torch for name in ("computed_torque", "applied_torque"))
+            cut += int(((computed - applied).abs() > 1e-3 * computed.abs()).sum())
+            asked += int((computed != 0.0).sum())
+    return cut / max(asked, 1)
 
 
 def _depth(env: NerdDynamics, state: torch.Tensor) -> float:

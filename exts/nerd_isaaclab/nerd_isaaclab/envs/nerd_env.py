@@ -22,20 +22,25 @@ from nerd_core.adaptation.config import AdaptCfg
 from nerd_core.adaptation.follower import Follower
 from nerd_core.dynamics import NeuralDynamics
 from nerd_core.files.bounds import check_bounds
+from nerd_core.identification.calibration import read_calibration
+from nerd_core.mechanics.actuators import is_explicit
 from nerd_core.predictor.predictor import Predictor
 from nerd_core.robot.spec import RobotSpec
 
 from ..checkpoints.shipped import find_checkpoint
 from ..compat.refusals import plain_refusals
 from ..mdp.terminations import refused_by_guard
-from ..physics.contact_forces import feed_contact_sensors, fill_history, release_contact_sensors
+from ..physics.calibration import apply_calibration
+from ..physics.contact_forces import enter_steps, feed_contact_sensors, release_contact_sensors
 from ..physics.engine_commands import hold_commands, send_commands
 from ..physics.engine_parameters import EngineParameters
 from ..physics.ground import find_ground
 from ..physics.guard_recorder import GuardRecorder
 from ..physics.inertial_sensors import feed_inertial_sensors, release_inertial_sensors
+from ..physics.joint_wrenches import feed_joint_wrench_sensors, release_joint_wrench_sensors
 from ..physics.modes import MODES
 from ..physics.neural_physics import NeuralPhysics
+from ..physics.reported_efforts import ReportedEfforts
 from ..physics.robot_description import describe_robot, find_controls
 from ..physics.robot_state import RobotState
 from ..physics.task_actuators import feed_actuators
@@ -43,7 +48,7 @@ from ..ui.panel import NerdPanel
 from ..ui.viser_page import add_viser_pages
 from .nerd_env_cfg import WINDOW_CLASS, NerdCfg
 from .randomised_properties import find_randomised_properties, writes_properties
-from .unsupported_terms import find_unsupported_terms
+from .unsupported_terms import GivenForces, find_unsupported_terms
 
 logger = logging.getLogger(__name__)
 
@@ -148,7 +153,7 @@ class NerdDynamics(ManagerBasedRLEnv):
             NerdModeError: The task has terms that cannot work without the solver.
         """
         predictor = checkpoint.load(find_checkpoint(path), expected_spec=self.robot_spec, device=self.device).eval()
-        self._refuse_unsupported_terms(predictor.cfg.force_head)
+        self._refuse_unsupported_terms(predictor)
         self._say_what_is_not_followed(predictor)
         ground = find_ground(self) if predictor.needs_contacts else None
         cfg = self.nerd_cfg
@@ -176,11 +181,13 @@ class NerdDynamics(ManagerBasedRLEnv):
         parameters = None
         if isinstance(predictor, Predictor) and predictor.takes_parameters:
             parameters = EngineParameters(self, self.robot, predictor)
+        efforts = ReportedEfforts(self.robot, self.robot_spec)
         adaptation = self._follower(predictor, getattr(dynamics, "ground", None))
-        self._neural = NeuralPhysics(
-            stock, robot, dynamics, self.physics_dt, self.cfg.decimation, parameters, adaptation
+        options = self.physics_dt, self.cfg.decimation, parameters, efforts, adaptation
+        self._neural = NeuralPhysics(stock, robot, dynamics, *options)
+        self._neural.on_contact_forces = partial(
+            enter_steps, self.scene, self._neural, self.cfg.decimation - 1, self.physics_dt
         )
-        self._neural.on_contact_forces = partial(fill_history, self.scene, self.cfg.decimation - 1)
         if mode != "physx":
             self._requested = (mode, None)
 
@@ -196,6 +203,8 @@ class NerdDynamics(ManagerBasedRLEnv):
     @override
     def load_managers(self) -> None:
         _check_mode(self.nerd_cfg.mode)
+        if self.nerd_cfg.calibration is not None:
+            apply_calibration(self.robot, read_calibration(Path(self.nerd_cfg.calibration)))
         super().load_managers()
         if self.nerd_cfg.mode != "physx":
             self.set_nerd_mode(self.nerd_cfg.mode)
@@ -241,6 +250,8 @@ class NerdDynamics(ManagerBasedRLEnv):
                 self.sim.physics_manager = self._neural.stock
                 release_inertial_sensors(self.scene, self.robot)
                 release_contact_sensors(self.scene)
+                release_joint_wrench_sensors(self.scene)
+                self._neural.ask_for_forces("none")
         else:
             if mode == "mixed" and neural is None:
                 share = round(self.nerd_cfg.neural_share * self.num_envs)
@@ -251,8 +262,9 @@ class NerdDynamics(ManagerBasedRLEnv):
             self.forget_parameters()
             self.sim.physics_manager = self._neural
             feed_inertial_sensors(self.scene, self.robot)
-            if self._neural.has_contact_forces:
-                feed_contact_sensors(self.scene, self.robot, self._neural)
+            fed = self._neural.has_contact_forces and feed_contact_sensors(self.scene, self.robot, self._neural)
+            joints = self._neural.computes_forces and feed_joint_wrench_sensors(self.scene, self.robot, self._neural)
+            self._neural.ask_for_forces("joints" if joints else "contacts" if fed else "none")
         self._mode = mode
         self._physics_handles_decimation = self.sim.physics_manager.handles_decimation()
 
@@ -283,13 +295,8 @@ class NerdDynamics(ManagerBasedRLEnv):
         """Warns of events that make robots differ in what the model has not learned and cannot compute."""
         randomised = find_randomised_properties(self.cfg.events)
         if predictor.takes_parameters:
-            actuators: list[Any] = list(self.robot.actuators.values())
-            has_laws = any(not each.is_implicit_model for each in actuators)
-            followed = [
-                each
-                for each in randomised
-                if each.is_followed and not (has_laws and each.function == "randomize_actuator_gains")
-            ]
+            has_laws = any(is_explicit(joint) for joint in self.robot_spec.joints)
+            followed = [each for each in randomised if each.is_followed(has_laws)]
             if followed and predictor.network is not None:
                 logger.warning(
                     "mechanics follows these events, and the network behind it has learned from one robot alone: %s",
@@ -302,8 +309,8 @@ class NerdDynamics(ManagerBasedRLEnv):
                 ", ".join(map(str, randomised)),
             )
 
-    def _refuse_unsupported_terms(self, has_contact_forces: bool) -> None:
-        terms = find_unsupported_terms(self, self.robot, has_contact_forces)
+    def _refuse_unsupported_terms(self, predictor: Predictor) -> None:
+        terms = find_unsupported_terms(self, self.robot, GivenForces.of(predictor))
         if terms:
             lines = "\n".join(f"  {term.path} reads {term.reason}" for term in terms)
             overrides = " ".join(term.override for term in terms)

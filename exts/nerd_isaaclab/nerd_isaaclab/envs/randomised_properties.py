@@ -50,10 +50,14 @@ class RandomisedProperty:
     mode: str
     """When it acts: ``startup``, ``reset``, ``interval``."""
 
-    @property
-    def is_followed(self) -> bool:
-        """Whether a model with mechanics follows it, for drives of the engine itself."""
-        return self.function in FOLLOWED
+    def is_followed(self, has_laws: bool) -> bool:
+        """Whether a model with mechanics follows it, environment by environment.
+
+        Args:
+            has_laws: Whether actuators outside of the engine drive joints; their gains are those of the task's
+                configuration in every environment.
+        """
+        return self.function in FOLLOWED and not (has_laws and self.function == "randomize_actuator_gains")
 
     def __str__(self) -> str:
         return f"{self.path} ({self.function}, at {self.mode})"

@@ -7,14 +7,16 @@
     nerd list-envs --keyword Ant
     nerd list-envs --keyword NeRD --show_presets
 
-Without --show_presets no simulator and no task is imported: the list is there at once.
+Without --show_presets no simulator and no task is imported: the list is there at once. Only where a package computes
+the ids of its tasks they are imported, which takes seconds; one line says so.
 """
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
-from ..launch.task_ids import TaskId, find_tasks
+from ..launch.task_ids import TaskId, computing_packages, find_tasks, registered_tasks
 
 
 @dataclass
@@ -41,11 +43,21 @@ def main(argv: list[str]) -> int:
     if args.show_presets:
         return _with_presets(args.keyword)
     keyword = (args.keyword or "").lower()
-    found = [task for task in find_tasks() if keyword in task.id.lower()]
+    found = [task for task in _tasks() if keyword in task.id.lower()]
     if not found:
         raise ValueError(f"no task id contains '{args.keyword}': leave --keyword out to see all")
     print(_table(found))
     return 0
+
+
+def _tasks() -> list[TaskId]:
+    """All tasks: those that the sources name, and those of packages that compute ids."""
+    tasks = find_tasks()
+    if packages := computing_packages():
+        print(f"{', '.join(packages)} computes ids of tasks: importing it to see them", file=sys.stderr, flush=True)
+        known = {task.id for task in tasks}
+        tasks += [task for task in registered_tasks() if task.id not in known]
+    return tasks
 
 
 def _parse(argv: list[str]) -> ListEnvs:

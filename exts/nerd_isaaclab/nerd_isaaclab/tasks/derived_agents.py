@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import MISSING
 from typing import Any
 
 from .derived import origin_of, resolve
@@ -20,14 +21,21 @@ def __getattr__(name: str) -> Any:
     def make() -> Any:
         cfg = origin() if callable(origin) else origin
         if hasattr(cfg, "experiment_name"):
-            cfg.experiment_name = _with_prefix(cfg.experiment_name)
+            cfg.experiment_name = _with_prefix(cfg.experiment_name, name)
         return cfg
 
     return make
 
 
-def _with_prefix(name: Any) -> Any:
-    """The name of a log folder with ``nerd_`` before it; of a preset each of its choices."""
+def _with_prefix(name: Any, task: str) -> Any:
+    """The name of a log folder with ``nerd_`` before it; of a preset each of its choices.
+
+    Args:
+        name: The name that the agent of the origin has, or its presets.
+        task: Id of the origin; names the folder of an agent that names none.
+    """
+    if isinstance(name, type(MISSING)):  # configclass copies it
+        name = task.lower().replace("-", "_")
     if isinstance(name, str):
         return f"nerd_{name}"
     name = copy.deepcopy(name)

@@ -46,6 +46,9 @@ USUAL = 0.8
 
 USUAL_DEVIATIONS = 1.2816
 
+LEAST_AT_ONCE = 32
+"""Environments that are looked at together where there are so many: fewer take as long."""
+
 MOST_GAIN = 1.0
 """What is kept of how much better an estimate was: an old success does not speak for it for long."""
 
@@ -133,9 +136,10 @@ class Follower:
         """
         turn = self._step % self.cfg.every
         self._step += 1
-        rows = torch.arange(turn, self.num_envs, self.cfg.every, device=self.numbers.device)
         self.looks += turn == 0
-        if len(rows):
+        turns = min(self.cfg.every, -(-self.num_envs // LEAST_AT_ONCE))
+        if turn < turns:
+            rows = torch.arange(turn, self.num_envs, turns, device=self.numbers.device)
             self._look(rows, state[rows], control[rows], measured[rows])
 
     def _look(self, rows: Tensor, state: Tensor, control: Tensor, measured: Tensor) -> None:

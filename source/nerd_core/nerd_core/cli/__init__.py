@@ -38,6 +38,7 @@ BUILT_IN = {
     "train": "nerd_core.cli.train:main",
     "checkpoint": "nerd_core.cli.checkpoint:main",
     "identify": "nerd_core.cli.identify:main",
+    "experiment": "nerd_core.cli.experiment:main",
 }
 """Commands of this package, and where their functions stand."""
 

@@ -16,10 +16,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import tyro
-from tyro.constructors import ConstructorRegistry, StructConstructorSpec, StructFieldSpec, StructTypeInfo
+from tyro.constructors import (
+    ConstructorRegistry,
+    PrimitiveConstructorSpec,
+    PrimitiveTypeInfo,
+    StructConstructorSpec,
+    StructFieldSpec,
+    StructTypeInfo,
+)
 
 from ..files.bounds import bounds_of, range_in_words
 from ..files.messages import printable
+from ..mechanics.augmentation.blueprints import Blueprint
 from . import help_text
 
 
@@ -37,6 +45,7 @@ def read_options(kind: Any, argv: Sequence[str], prog: str, description: str | N
     given = {} if default is None else {"default": default}
     registry = ConstructorRegistry()
     registry.struct_rule(_RangesInHelp())
+    registry.primitive_rule(_blueprints)
     with registry:
         return tyro.cli(kind, prog=prog, args=list(argv), description=help_text(description), **given)
 
@@ -54,6 +63,19 @@ def require_words(argv: Sequence[str], prog: str) -> None:
             named = value.removesuffix("=") or option
             print(f"{prog}: got nothing for {printable(named)}, expected a value", file=sys.stderr)
             raise SystemExit(2)
+
+
+def _blueprints(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec | None:
+    """A rule of tyro: a blueprint is one word, its text."""
+    if info.type is not Blueprint:
+        return None
+    return PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="OUTPUTS<-INPUTS",
+        instance_from_str=lambda words: Blueprint.parse(words[0]),
+        is_instance=lambda value: isinstance(value, Blueprint),
+        str_from_instance=lambda value: [str(value)],
+    )
 
 
 class _RangesInHelp:

@@ -14,6 +14,7 @@
     nerd train data/ant-air --token.no-contacts --out runs/ant-air    # a robot that touches nothing ...
     nerd train data/ant --free-motion runs/ant-air/best --token.contact-motion --out runs/ant  # ... and contacts
     nerd train data/ant --preset mechanics --minutes 6 --out runs/ant # mechanics, and rules of contact that are learned
+    nerd train data/arm --preset mechanics --augment "joint_torque<-joint_pos,joint_vel" --out runs/arm  # and friction
     torchrun --nproc-per-node 2 -m nerd_core train data/ant --preset paper-384 --minutes 600 --out runs/ant-paper
 
 The settings of the network and of the training stand in the help of the preset: ``nerd train --preset small --help``.
@@ -23,7 +24,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -50,34 +50,21 @@ from ..training.auto_preset import WITHOUT_TRIALS, Choice, choose_preset
 from ..training.config import TrainCfg, TrainingDiverged, TrainingError
 from ..training.feasibility import choose_device
 from ..training.losses import ground_of
-from ..training.migration import RENAMED, RENAMED_VALUES, migrate_settings
+from ..training.migration import migrate_settings
 from ..training.presets import DEFAULT_MINUTES, PRESETS, PresetName
 from ..training.run import train
 from ..training.run_folder import BEST, LAST, TRIALS, RunFolder, can_go_on
 from .options import read_options
+from .train_augment import augmented
 from .train_data import joined
 from .train_report import announce, causes, report
+from .train_words import todays_words
 
 MAX_TRIALS_BYTES = 2**16
 """Largest size of what a run tells of its trials that is read [bytes]."""
 
 CONTACT_SAMPLE = 100_000
 """Transitions in which to look for contacts."""
-
-OLD_GROUPS = {"--model.": "--network.", "--solver.": "--prior."}
-"""Beginnings of options of earlier versions, and of today."""
-
-OLD_OPTIONS = {
-    "--prior.soft": "--prior.compliance",
-    "--prior.scales": "--prior.feature-scales",
-    "--token.falling": "--prior=free_fall",
-    "--token.no-falling": "--prior=none",
-    **{f"--{old.replace('_', '-')}": f"--{new.replace('_', '-')}" for old, new in RENAMED.items()},
-}
-"""Options of earlier versions, and of today; the groups are those of today."""
-
-OLD_VALUES = {**RENAMED_VALUES, "preset": {"rules": "mechanics"}}
-"""Values of options, of earlier versions and of today."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +92,9 @@ class Train:
     free_motion: Path | None = None
     """Checkpoint of a model without contacts, trained on a robot in the air. It becomes a part of the new one, which
     then learns only what contacts add to it."""
+    augment: tuple[str, ...] = ()
+    """Networks in mechanics, as ``"joint_torque<-joint_pos,joint_vel"``, with options behind it, as
+    ``"; mode=replace; sharing=separate; hidden=8,8; odd"`` (docs/blueprints.md); short for ``--prior.blueprints``."""
     valid: tuple[Path, ...] = ()
     """Folders of datasets that are held out. The others are then for learning alone, and are not split."""
     replay_data: tuple[Path, ...] = ()
@@ -216,6 +206,7 @@ def parse(argv: Sequence[str], preset: PresetName | None = None) -> Train:
         training = replace(training, minutes=DEFAULT_MINUTES, updates=None)
     default: Any = Train(data=tyro.MISSING, out=tyro.MISSING, predictor=predictor, training=training)
     command = read_options(Train, argv, "nerd train", __doc__, default)
+    command = replace(command, predictor=augmented(command.predictor, command.augment))
     return command if preset is None else replace(command, preset=preset)
 
 
@@ -290,7 +281,7 @@ def _chosen_kinds(cfg: PredictorCfg, early: argparse.Namespace, argv: Sequence[s
         network = None if early.network == "none" else _default_settings(NetworkCfg, early.network)
     if early.prior is not None:
         prior = None if early.prior == "none" else _default_settings(PriorCfg, early.prior)
-    elif prior is None and any(word.startswith("--prior.") for word in argv):
+    elif prior is None and any(word.startswith(("--prior.", "--augment")) for word in argv):
         prior = MechanicsPriorCfg()
     return replace(cfg, network=network, prior=prior)
 
@@ -304,34 +295,6 @@ def _default_settings[T: OfKind](family: type[T], kind: str) -> T:
         raise TrainingError(
             f"'{kind}' has no settings by default, expected another kind of {family.kinds.what}"
         ) from None
-
-
-def todays_words(argv: Sequence[str]) -> list[str]:
-    """A command line with options and values of earlier versions under their names of today; a note names each.
-
-    Args:
-        argv: Words after ``nerd train``.
-    """
-    words: list[str] = []
-    values: dict[str, str] = {}
-    for word in argv:
-        option, equals, value = word.partition("=")
-        new = option
-        if option.startswith("--"):
-            new = option.replace("_", "-")
-            group = next((group for group in OLD_GROUPS if new.startswith(group)), "")
-            new = OLD_GROUPS.get(group, "") + new.removeprefix(group)
-            new = OLD_OPTIONS.get(new, new)
-            if new != option.replace("_", "-"):
-                print(f"note: {option} is now {new}", file=sys.stderr)
-            values = OLD_VALUES.get(new.removeprefix("--").replace("-", "_"), {})
-        elif option in values:
-            new = values[option]
-            print(f"note: {words[-1]} {option} is now {words[-1]} {new}", file=sys.stderr)
-        words.append(new + equals + values.get(value, value))
-        if not option.startswith("--") or equals:
-            values = {}
-    return words
 
 
 def check_folder(command: Train) -> None:

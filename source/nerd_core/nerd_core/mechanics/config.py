@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..files.bounds import bounded, check_bounds
+from .augmentation.blueprints import MAX_BLUEPRINTS, Blueprint
 from .constants import UNREACHABLE
 
 ConstraintLawName = Literal["engine", "fitted"]
@@ -45,11 +46,15 @@ class MechanicsCfg:
     feature_scales: tuple[float, ...] = bounded((0.02, 0.5, 5.0), above=0.0)
     """Velocities [m/s or rad/s] at which the features of the rules begin to saturate: rules tell apart what is of the
     size of one of them."""
+    blueprints: tuple[Blueprint, ...] = ()
+    """Networks that change quantities of each physics step, in this order."""
 
     def __post_init__(self):
         check_bounds(self)
         if not self.feature_scales:
             raise ValueError("got no feature_scales, expected at least one velocity")
+        if len(self.blueprints) > MAX_BLUEPRINTS:
+            raise ValueError(f"got {len(self.blueprints)} blueprints, expected at most {MAX_BLUEPRINTS}")
 
 
 @dataclass(frozen=True)

@@ -155,7 +155,7 @@ class ConstraintSolver(nn.Module):
         tables: dict[str, Tensor] = {}
         for name, value, none in (("lower", rows.lower_limit, -math.inf), ("upper", rows.upper_limit, math.inf)):
             if value is not None:
-                turning = torch.tensor([bool(joint.wraps) for joint in self.spec.joints], device=value.device)
+                turning = value.new_tensor([bool(joint.wraps) for joint in self.spec.joints], dtype=torch.bool)
                 tables[name] = value.masked_fill(turning, none).t().index_select(0, self.joints)
                 attributes["has_stop"] = [not self.spec.joints[i].wraps for i in self._order]
         modules = {"contacts": self.contacts.with_parameters(rows), "drives": self.drives.with_parameters(rows)}
@@ -185,6 +185,7 @@ class ConstraintSolver(nn.Module):
         contacts: ContactConstraints | None,
         targets: Targets | None = None,
         body_responses: Tensor | None = None,
+        contact_impulses: list[Tensor] | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """What the impulses of one physics step add to the generalised velocities and what these have moved the robot
         by at its end, each of shape (dim, M), and where the joints are then, shape (M, J).
@@ -200,6 +201,7 @@ class ConstraintSolver(nn.Module):
             contacts: Constraints of contacts; None for a robot that touches nothing.
             targets: Where drives lead the joints; None where they lead none.
             body_responses: What :meth:`Multibody.largest_responses` gave; None where :attr:`needs_responses` is not.
+            contact_impulses: Takes the impulses of contacts [N s]: normals, then both directions of friction, (3 P, M).
         """
         if not self._unilateral:
             return torch.zeros_like(velocity), torch.zeros_like(velocity), joint_pos
@@ -240,6 +242,8 @@ class ConstraintSolver(nn.Module):
             pos = torch.add(pos, rows.sign * sweep.velocity[count:unilateral], alpha=substep_dt)
             impulse = sweep.impulses()
             impulse_sum = impulse_sum + impulse
+        if contact_impulses is not None:
+            contact_impulses.append(torch.cat((impulse[:count], impulse[unilateral:])))
         impulses = torch.stack((impulse, substep_dt * impulse_sum)).permute(2, 0, 1).contiguous()
         delta_v, moved = (impulses @ response).permute(1, 2, 0).contiguous().unbind()
         return delta_v, moved, pos.index_select(0, self._place_of_joint).t()

@@ -61,6 +61,10 @@ class ContactConstraints(NamedTuple):
     """How many of all slots are near the ground, shape (1, M)."""
     bodies: Tensor
     """Numbers of the bodies that carry the slots, shape (P, M)."""
+    directions: tuple[Tensor, Tensor, Tensor]
+    """Directions of the rows, axes of the root: normals, and both along the ground, each of shape (P, 3, M)."""
+    points: Tensor
+    """Points of the slots that are next to the ground, axes of the root [m], shape (P, 3, M)."""
     static_friction: Tensor | None = None
     """Static friction per normal impulse, shape (P, M); None for the learned one."""
     dynamic_friction: Tensor | None = None
@@ -187,7 +191,8 @@ class ContactSlots(nn.Module):
         least = self.law.sliding_speed_squared
         axes = contact_axes(normal, torch.add(linear, linear_bias, alpha=dt), root_rotation, least)
         to_ground, bodies = radius.unsqueeze(1) * normal, self._bodies[chosen]
-        jacobian = self.multibody.point_jacobian(frames, bodies, centres - to_ground)
+        points = centres - to_ground
+        jacobian = self.multibody.point_jacobian(frames, bodies, points)
         rotational_bias = cross(angular_bias, arm - to_ground)
         return ContactConstraints(
             jacobian=torch.cat([(jacobian * axis).sum(2) for axis in axes], 1),
@@ -197,6 +202,8 @@ class ContactSlots(nn.Module):
             in_reach=(gap < torch.add(self.cfg.reach, radius, alpha=self.cfg.reach_by_radius)).to(gap.dtype),
             count=count,
             bodies=bodies,
+            directions=axes,
+            points=points,
             static_friction=_of_chosen(self._static_friction, chosen),
             dynamic_friction=_of_chosen(self._dynamic_friction, chosen),
             restitution=_of_chosen(self._restitution, chosen),

@@ -24,12 +24,11 @@ from typing import override
 import torch
 from torch import Tensor, nn
 
-from ..contact.contacts import Contacts
 from ..robot.frames import ChangeCodec
-from ..robot.physical_parameters import PhysicalParameters
 from ..robot.spec import RobotSpec
+from .augmentation.augmented_step import AugmentedMechanics
+from .augmentation.readings import Readings
 from .config import MechanicsCfg
-from .step import Mechanics
 
 REST_SPEED = 0.1
 """Speed around which the direction of motion changes over [rad/s or m/s]."""
@@ -93,8 +92,8 @@ class Transmission(nn.Module):
         return found + self.network(torch.cat((pos.sin(), pos.cos(), *speeds, torch.tanh(effort)), dim=-1))
 
 
-class TransmissionMechanics(Mechanics):
-    """Mechanics whose joints feel what a transmission makes of their efforts. Has no kernel."""
+class TransmissionMechanics(AugmentedMechanics):
+    """Mechanics whose joints feel what a transmission makes of their efforts."""
 
     def __init__(self, spec: RobotSpec, codec: ChangeCodec, cfg: MechanicsCfg, hidden: int, has_contacts: bool = True):
         """Puts the transmission before the mechanics.
@@ -110,18 +109,11 @@ class TransmissionMechanics(Mechanics):
         self.transmission = Transmission(spec, hidden)
 
     @override
-    def _joint_effort(self, state: Tensor, control: Tensor) -> Tensor:
-        at = self.spec.state
-        given = super()._joint_effort(state, control)
-        root, joints = given[: self._root_dim], given[self._root_dim :]
-        felt = self.transmission(state[:, at.joint_pos], state[:, at.joint_vel], joints.t())
-        return torch.cat((root, felt.t()))
-
-    @override
-    def _kernel_for(
-        self, state: Tensor, control: Tensor, contacts: Contacts | None, rows: PhysicalParameters | None
-    ) -> None:
-        return None
+    def _augment(self, readings: Readings) -> None:
+        pos, vel, given = (readings[name].squeeze(-1) for name in ("joint_pos", "joint_vel", "effort_target"))
+        lost = self.transmission(pos, vel, given) - given
+        readings["joint_torque"] = readings["joint_torque"] + lost.unsqueeze(-1)
+        super()._augment(readings)
 
 
 __all__ = ["Transmission", "TransmissionMechanics"]

@@ -299,6 +299,8 @@ class Run:
             if self.replays is not None:
                 known = self.replays.batch_at(self.update).to(self.device)
                 loss = (1.0 - self.cfg.replay) * loss + self.cfg.replay * self._one_step_loss_of(known)
+        if self.predictor.prior is not None:
+            loss = loss + self.predictor.prior.penalty()
         return loss + self.cfg.keep * departure(self.params, self.start) if self.cfg.keep else loss
 
     def _rollout_loss(self, batch: TrajectoryBatch, steps: int) -> Tensor:

@@ -25,12 +25,14 @@ from ..actuators import Actuators
 from ..body_damping import BodyDamping, is_special
 from ..constants import LEARNED, UNLIMITED, VERY_FAR
 from ..constraint_solver import ConstraintSolver
+from ..forces import StepForces
 from ..joint_drives import has_friction, slows_others
 from ..rules import Rules
 from .actuators import ActuatorParameters
 from .body_damping import DampingParameters
 from .constraint_solver import SolverParameters
 from .contact_constraints import SlotParameters
+from .forces import ForceArrays, new_forces
 from .joint_drives import DriveParameters
 from .joint_stops import JointParameters
 from .mimic_joints import MimicParameters
@@ -90,6 +92,8 @@ class RobotKernel:
         )
         self.types = make_types(sizes)
         self._kernel, self._no_trace = make_kernel(sizes, self.types), self.types.trace()
+        self._telling: wp.Kernel | None = None
+        self.no_forces = ForceArrays()
         self.load(self._kernel)
         self.tables = self._tables(spec, ramp_mean, slots, parameters is not None)
         self._feature_scales = wp.array(solver.cfg.feature_scales, dtype=wp.float32, device=self.device)
@@ -139,13 +143,33 @@ class RobotKernel:
             contacts: Contacts of ``state`` of all slots, leading dimension (M,). None for a robot that touches nothing.
             rows: What :meth:`PhysicalParameters.rows` gave, for a kernel that was made for parameters.
         """
+        next_state = torch.empty_like(state)
+        arguments = [*self._given(state, control, contacts, rows), self._no_trace, next_state, self.no_forces]
+        self.launch(self._kernel, len(state), arguments)
+        return next_state
+
+    @torch.no_grad()
+    def with_forces(
+        self, state: Tensor, control: Tensor, contacts: Contacts | None, rows: PhysicalParameters | None = None
+    ) -> tuple[Tensor, StepForces]:
+        """The next states, and what the step keeps of its forces. The first call compiles a kernel of its own."""
+        if self._telling is None:
+            self._telling = make_kernel(self.sizes, self.types, tells_forces=True)
+            self.load(self._telling)
+        next_state, robot = torch.empty_like(state), self.tables
+        kept, forces = new_forces(len(state), robot.decimation, self.sizes.bodies, self.sizes.velocities, state)
+        arguments = [*self._given(state, control, contacts, rows), self._no_trace, next_state, forces]
+        self.launch(self._telling, len(state), arguments)
+        return next_state, kept
+
+    def _given(
+        self, state: Tensor, control: Tensor, contacts: Contacts | None, rows: PhysicalParameters | None
+    ) -> list[Any]:
+        """What a kernel reads; arguments as of :meth:`__call__`."""
         distance, normal, active = self.contact_tensors(contacts)
         inner, outer = self.rules()
         tensors = state, control, distance, normal, self.solver.constants.exp(), inner, outer
-        next_state = torch.empty_like(state)
-        arguments = [*self.arguments(tensors, active, rows), self._no_trace, next_state]
-        self.launch(self._kernel, len(state), arguments)
-        return next_state
+        return self.arguments(tensors, active, rows)
 
     def load(self, kernel: wp.Kernel) -> None:
         """Compiles a kernel, or finds it in Warp's cache."""
@@ -254,7 +278,7 @@ def _bodies(spec: RobotSpec, velocities: dict[int, int]) -> list[Any]:
         if joint is not None:
             found.axis = wp.vec3(*(child @ torch.tensor(joint.axis, dtype=torch.double)).tolist())
             found.armature = joint.armature
-        found.anchor = wp.vec3(*body.child_pos)
+        found.anchor, found.parent_pos = wp.vec3(*body.child_pos), wp.vec3(*body.parent_pos)
         found.mass, found.centre_of_mass = inertia.mass, wp.vec3(*inertia.centre)
         found.inertia = wp.mat33(xx, xy, xz, xy, yy, yz, xz, yz, zz)
         bodies.append(found)

@@ -19,6 +19,7 @@ from .constraint_solver import (
     make_solver,
 )
 from .contact_constraints import SlotGround, SlotParameters, slot_centre
+from .forces import ForceArrays, write_forces, write_gained
 from .joint_drives import DriveParameters, DriveState, begin_drives, read_targets
 from .joint_stops import JointParameters, forget_softness
 from .multibody import (
@@ -321,13 +322,14 @@ def make_types(sizes: Sizes) -> KernelTypes:
     return KernelTypes(generalised, features, Factors, Weights, Work, Trace, StepRecord)
 
 
-def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False) -> wp.Kernel:
+def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False, tells_forces: bool = False) -> wp.Kernel:
     """The kernel for robots of some size.
 
     Args:
         sizes: The size.
         types: Structures for it.
         is_kept: Whether the step is kept for its adjoint; otherwise nothing is written to the trace.
+        tells_forces: Whether forces are written; otherwise there need be no place for them.
     """
     generalised, Weights, Work, Trace = types.generalised, types.weights, types.work, types.trace
     dim = sizes.velocities
@@ -346,6 +348,7 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False) -> wp.K
         parameters: ParameterRows,
         trace: Trace,
         next_state: wp.array2d[float],
+        forces: ForceArrays,
     ):
         """Steps environment ``first`` and the following ones."""
         env = first + wp.tid()
@@ -425,6 +428,8 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False) -> wp.K
                 pushed = actuated_effort(robot, inputs, joint_pos, velocity, effort, env)
             if wp.static(is_driven):
                 velocity = begin_drives(robot, work, velocity)
+            if wp.static(tells_forces):
+                write_state(robot, work, env, quat, displacement, rotation, velocity, forces.before)
             gravity = wp.transpose(rotation) * robot.gravity
             compute_motion(tree, robot.floating, velocity, work.bodies)
             factorise_mass_matrix(tree, robot.floating, work.bodies, zeros, work.inverse_factor, columns)
@@ -449,6 +454,9 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False) -> wp.K
             impulses, moved_by_impulses = solve_constraints(robot, weights, work, contacts, near, zeros)
             solved, moved = weighted_sum(columns, impulses, zeros), weighted_sum(columns, moved_by_impulses, zeros)
             with_impulses = velocity + solved
+            if wp.static(tells_forces):
+                write_forces(robot, work, contacts, env, physics_step, rotation, forces)
+                write_gained(robot, env, applied + bias + solved, forces)
             if wp.static(is_kept):
                 trace.records[env, physics_step].quat = quat
                 trace.records[env, physics_step].rotation = rotation
