@@ -80,7 +80,7 @@ def test_an_estimate_that_predicts_worse_is_thrown_away(arm):
             follower.numbers[0, 0], follower.covariance[0] = 0.5, 1e-12 * torch.eye(3)
         follower.look(motion.states[:, step], motion.controls[:, step], motion.states[:, step + 1])
         assert not follower.used[0]
-    assert follower.rejected.tolist() == [1, 0, 0, 0, 0, 0] and follower.numbers[0].abs().max() < 0.05
+    assert follower.rejected[0] >= 1 and follower.numbers[0].abs().max() < 0.05
 
 
 def test_estimates_stay_within_bounds_and_finite(arm):

@@ -192,7 +192,11 @@ def card_of(recipe: MeasuredRecipe, model: Path, found: Mapping[str, Any]) -> st
         + "\n```",
         "## Errors on the validation split\n\nMeans over all steps and all windows or runs, given one frame.",
         "\n".join(rows),
-        "## Calibration\n\n" + "\n".join(f"- {name}: {value:.4g}" for name, value in learned.items()),
+        *(
+            ["## Calibration\n\n" + "\n".join(f"- {name}: {value:.4g}" for name, value in learned.items())]
+            if learned
+            else []
+        ),
         "## Limits\n\n" + "\n".join(f"- {each}" for each in recipe.limits),
     ]
     return "\n\n".join(parts) + "\n"
