@@ -53,14 +53,17 @@ def check_task(env: NerdDynamics, task: str, agent: Any, model: GivenForces = NO
     """
     checks: tuple[Callable[[], list[Diagnosis]], ...] = (
         lambda: check_controls(env),
-        lambda: check_actions(env, task, agent),
-        lambda: check_drives(env, task),
         lambda: check_ranges(env),
         lambda: check_mechanics(env),
+        lambda: check_self_collisions(env),
         lambda: check_events(env),
         lambda: check_ground(env),
         lambda: check_first_states(env),
         lambda: check_terms(env, model),
+    )
+    of_actions: tuple[Callable[[], list[Diagnosis]], ...] = (
+        lambda: check_actions(env, task, agent),
+        lambda: check_drives(env, task),
     )
     try:
         spec = env.robot_spec
@@ -68,6 +71,8 @@ def check_task(env: NerdDynamics, task: str, agent: Any, model: GivenForces = NO
         return [obstacle("robot", str(error), "describe its joints and bodies as docs/bring-your-own-robot.md does")]
     kind = "floating" if spec.floating_base else "fixed"
     found = [fine("robot", f"{spec.name}: {kind} base, {len(spec.joints)} joints, {len(spec.slots)} contact slots")]
+    if spec.joints:  # nothing acts on a free body
+        checks = (checks[0], *of_actions, *checks[1:])
     for check in checks:
         found += check()
     return found
@@ -76,6 +81,8 @@ def check_task(env: NerdDynamics, task: str, agent: Any, model: GivenForces = NO
 def check_controls(env: NerdDynamics) -> list[Diagnosis]:
     """Which targets the actions move."""
     spec = env.robot_spec
+    if not spec.joints:
+        return [fine("controls", "a free body without joints moves by itself: nothing acts on it")]
     if not spec.controls:
         return [
             obstacle(
@@ -163,6 +170,22 @@ def check_mechanics(env: NerdDynamics) -> list[Diagnosis]:
     except ValueError as error:
         return [warning("mechanics", str(error), "nerd train DATA (learns from motion alone)")]
     return [fine("mechanics", "all forces at the joints are known to mechanics: nerd train DATA --preset mechanics")]
+
+
+def check_self_collisions(env: NerdDynamics) -> list[Diagnosis]:
+    """Whether bodies of the robot may touch each other, which models see only if they are asked to."""
+    pairs = env.robot_spec.touching_bodies
+    if not pairs:
+        return [fine("self-collision", "bodies of the robot do not touch each other")]
+    return [
+        warning(
+            "self-collision",
+            f"{len(pairs)} pairs of bodies of the robot may touch each other ({'-'.join(pairs[0])}, ...); networks do "
+            "not see that, and mechanics only where it is asked to",
+            "nerd train DATA --preset mechanics --prior.self-contacts 4 (in PyTorch, slower), or "
+            "env.scene.robot.spawn.articulation_props.enabled_self_collisions=false",
+        )
+    ]
 
 
 def check_events(env: NerdDynamics) -> list[Diagnosis]:

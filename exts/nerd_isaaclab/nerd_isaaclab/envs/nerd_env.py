@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, override
 
 import torch
-from isaaclab.assets import Articulation, ArticulationCfg
+from isaaclab.assets import Articulation, RigidObjectCfg
 from isaaclab.envs import ManagerBasedRLEnv
 from isaaclab.envs.common import VecEnvStepReturn
 from isaaclab.managers import TerminationTermCfg
@@ -22,7 +22,7 @@ from nerd_core.adaptation.config import AdaptCfg
 from nerd_core.adaptation.follower import Follower
 from nerd_core.dynamics import NeuralDynamics
 from nerd_core.files.bounds import check_bounds
-from nerd_core.identification.calibration import read_calibration
+from nerd_core.identification.engine_calibration import read_calibration
 from nerd_core.mechanics.actuators import is_explicit
 from nerd_core.predictor.predictor import Predictor
 from nerd_core.robot.spec import RobotSpec
@@ -30,10 +30,11 @@ from nerd_core.robot.spec import RobotSpec
 from ..checkpoints.shipped import find_checkpoint
 from ..compat.refusals import plain_refusals
 from ..mdp.terminations import refused_by_guard
-from ..physics.calibration import apply_calibration
 from ..physics.contact_forces import enter_steps, feed_contact_sensors, release_contact_sensors
+from ..physics.engine_calibration import apply_calibration
 from ..physics.engine_commands import hold_commands, send_commands
 from ..physics.engine_parameters import EngineParameters
+from ..physics.free_body import FreeBody
 from ..physics.ground import find_ground
 from ..physics.guard_recorder import GuardRecorder
 from ..physics.inertial_sensors import feed_inertial_sensors, release_inertial_sensors
@@ -46,6 +47,7 @@ from ..physics.robot_state import RobotState
 from ..physics.task_actuators import feed_actuators
 from ..ui.panel import NerdPanel
 from ..ui.viser_page import add_viser_pages
+from .driven_asset import NerdModeError, find_driven_asset, find_resting_assets
 from .nerd_env_cfg import WINDOW_CLASS, NerdCfg
 from .randomised_properties import find_randomised_properties, writes_properties
 from .unsupported_terms import GivenForces, find_unsupported_terms
@@ -54,10 +56,6 @@ logger = logging.getLogger(__name__)
 
 GUARD_TERM = "nerd_guard"
 """Name of the termination that is added to every task."""
-
-
-class NerdModeError(ValueError):
-    """A mode that is unknown, or that this task cannot run in."""
 
 
 class NerdDynamics(ManagerBasedRLEnv):
@@ -76,7 +74,8 @@ class NerdDynamics(ManagerBasedRLEnv):
         self._spec: RobotSpec | None = None
         self._panel: NerdPanel | None = None
         check_bounds(cfg.nerd, NerdModeError)  # overrides are put into a configuration that is made already
-        self._robot_name = _find_robot(cfg)
+        self._robot_name = find_driven_asset(cfg)
+        self._free_body: FreeBody | None = None
         _add_guard(cfg)
         _add_window(cfg)
         with plain_refusals():
@@ -112,8 +111,14 @@ class NerdDynamics(ManagerBasedRLEnv):
 
     @property
     def robot(self) -> Articulation:
-        """The articulation that the model drives."""
-        return self.scene[self._robot_name]
+        """The articulation that the model drives. A free rigid body is wrapped as one that has no joints."""
+        asset: Any = self.scene[self._robot_name]
+        if not isinstance(asset.cfg, RigidObjectCfg):
+            return asset
+        if self._free_body is None or self._free_body.body is not asset:
+            self._free_body = FreeBody(asset)
+        body: Any = self._free_body
+        return body
 
     @property
     def nerd_cfg(self) -> NerdCfg:
@@ -137,6 +142,8 @@ class NerdDynamics(ManagerBasedRLEnv):
                 f"got env.nerd.adapt={self.nerd_cfg.adapt} in neural mode, where nothing is measured: expected "
                 "env.nerd.mode=mixed, with env.nerd.neural_share=0 for a model that is the shadow of the solver"
             )
+        if mode == "neural":
+            self._refuse_resting_assets()
         if mode != "physx":
             self._require_checkpoint(mode)
         self._requested = (mode, neural)
@@ -309,6 +316,17 @@ class NerdDynamics(ManagerBasedRLEnv):
                 ", ".join(map(str, randomised)),
             )
 
+    def _refuse_resting_assets(self) -> None:
+        """Raises where the scene has something else that moves: a model steps the robot alone, and does not feel it."""
+        others = find_resting_assets(self.cfg, self._robot_name)
+        if others and not self.nerd_cfg.others_rest:
+            removals = " ".join(f"env.scene.{name}=null" for name in others)
+            raise NerdModeError(
+                f"the scene has other bodies that move ({', '.join(others)}): while a model steps "
+                f"'{self._robot_name}', they rest where they are, and it does not feel them. Use env.nerd.mode=mixed "
+                f"or physx, remove them ({removals}), or accept it with env.nerd.others_rest=true"
+            )
+
     def _refuse_unsupported_terms(self, predictor: Predictor) -> None:
         terms = find_unsupported_terms(self, self.robot, GivenForces.of(predictor))
         if terms:
@@ -353,22 +371,6 @@ class NerdEnv(NerdDynamics):
 def _check_mode(mode: str) -> None:
     if mode not in MODES:
         raise NerdModeError(f"got nerd mode '{mode}', expected one of {', '.join(MODES)}")
-
-
-def _find_robot(cfg: Any) -> str:
-    """Name of the articulation to drive, from the configuration of the scene."""
-    names = [name for name, value in vars(cfg.scene).items() if isinstance(value, ArticulationCfg)]
-    chosen = cfg.nerd.robot
-    if chosen is not None:
-        if chosen not in names:
-            raise NerdModeError(f"got env.nerd.robot={chosen}, expected one of the scene's articulations: {names}")
-        return chosen
-    if len(names) != 1:
-        raise NerdModeError(
-            f"the scene has {len(names)} articulations ({', '.join(names) or 'none'}), and a model drives one robot: "
-            + ("choose it with env.nerd.robot=<name>" if names else "this task has nothing to drive")
-        )
-    return names[0]
 
 
 def _add_guard(cfg: Any) -> None:

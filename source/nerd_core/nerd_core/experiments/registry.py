@@ -22,6 +22,7 @@ GROUP = "nerd.experiments"
 BUILT_IN = {
     "basin-hopping": "nerd_core.experiments.basin_hopping:EXPERIMENT",
     "gradient-cost": "nerd_core.experiments.gradient_cost:EXPERIMENT",
+    "neural-ode": "nerd_core.experiments.neural_ode.run:EXPERIMENT",
     "tossed-cube": "nerd_core.experiments.tossed_cube:EXPERIMENT",
 }
 """Experiments of this package, as ``module:name``."""

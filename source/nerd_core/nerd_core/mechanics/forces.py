@@ -129,7 +129,13 @@ class ForceRecorder:
         friction, bodies = first + second, contacts.bodies.unsqueeze(1).expand(-1, 3, -1)
         arms = contacts.points - frames.centres_of_mass.gather(0, bodies)
         found = normal, friction, cross(arms, normal + friction)
-        found = (none.scatter_add(0, bodies, each) for each in found)
+        found = tuple(none.scatter_add(0, bodies, each) for each in found)
+        if contacts.other_bodies is not None:  # what a body of the robot is given, the other one gives
+            is_own = (contacts.other_bodies != contacts.bodies).unsqueeze(1).to(normal.dtype)
+            others = contacts.other_bodies.unsqueeze(1).expand(-1, 3, -1)
+            arms = contacts.points - frames.centres_of_mass.gather(0, others)
+            given = normal, friction, cross(arms, normal + friction)
+            found = tuple(each.scatter_add(0, others, -is_own * push) for each, push in zip(found, given, strict=True))
         if root_rotation is not None:
             found = (rotate(root_rotation, each) for each in found)
         normal, friction, torque = found

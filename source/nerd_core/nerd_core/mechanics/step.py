@@ -57,6 +57,7 @@ from .kernel.verification import (
     differentiated_otherwise,
     trial_parameters,
     verified_kernel,
+    warn_once,
 )
 from .multibody import BodyFrames, BodyMotion, CentroidalMomentum, Multibody
 from .precision import exact_products
@@ -88,7 +89,7 @@ class Mechanics(nn.Module):
         """
         super().__init__()
         require_known_forces(spec)
-        tell_what_is_left_out(spec)
+        tell_what_is_left_out(spec, cfg)
         if isinstance(cfg, CompliantCfg) and cfg.physics_steps > 1:
             count = cfg.physics_steps
             spec = replace(spec, physics_dt=spec.physics_dt / count, decimation=count * spec.decimation)
@@ -99,6 +100,8 @@ class Mechanics(nn.Module):
             self.solver = CompliantSolver(self.multibody, cfg, has_contacts)
         else:
             self.solver = ConstraintSolver(self.multibody, cfg, has_contacts)
+        if self.solver.contacts.own is not None:
+            warn_once(f"the kernel does not know contact between the bodies of '{spec.name}'")
         self._ramp_mean = 0.5 * (1.0 + 1.0 / self.solver.substeps)
         """Share of a change of velocity that acts in the mean over a physics step: applied forces act in each substep,
         so that velocities rise in equal stairs."""
@@ -265,7 +268,7 @@ class Mechanics(nn.Module):
             return None
         if torch.compiler.is_compiling() or differentiated_otherwise():
             return None
-        if not isinstance(self.solver, ConstraintSolver):
+        if not isinstance(self.solver, ConstraintSolver) or self.solver.contacts.own is not None:
             return None  # contacts that give way are not in the kernel
         tensors = [state, control, self.solver.constants, *(() if contacts is None else contacts.tensors()[:2])]
         if any(each.dtype != torch.float32 or each.device != state.device for each in tensors):

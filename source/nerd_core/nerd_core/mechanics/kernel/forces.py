@@ -11,7 +11,7 @@ import torch
 import warp as wp
 
 from ..forces import StepForces
-from .contact_constraints import friction_axes, slot_centre
+from .contact_constraints import contact_depth, friction_axes, slot_centre
 
 
 @wp.struct
@@ -58,7 +58,8 @@ def write_forces(
         first, second = friction_axes(normal, velocity, root_rotation, robot.solver.sliding_speed_squared)
         push = per_dt * rows[i].impulse * normal
         rub = per_dt * (rows[i + 1].impulse * first + rows[i + 2].impulse * second)
-        arm = slot_centre(slots, slot, bodies) - slots[slot].radius * normal - bodies[body].centre_of_mass
+        depth = contact_depth(robot, work, slot)
+        arm = slot_centre(slots, slot, bodies) - depth * normal - bodies[body].centre_of_mass
         of_normal, of_friction = forces.normal[env, physics_step, body], forces.friction[env, physics_step, body]
         of_torque = forces.torque[env, physics_step, body]
         forces.normal[env, physics_step, body] = of_normal + root_rotation * push

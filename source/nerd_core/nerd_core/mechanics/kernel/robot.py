@@ -19,6 +19,7 @@ from ...contact.contacts import Contacts
 from ...robot.frames import rotation_matrix
 from ...robot.kinematics import local_transforms
 from ...robot.physical_parameters import PhysicalParameters
+from ...robot.slots import shapes_of_slots
 from ...robot.spec import IDENTITY_QUAT, RobotSpec
 from ...threads import kernel_threads
 from ..actuators import Actuators
@@ -89,6 +90,7 @@ class RobotKernel:
             max_contacts=solver.max_contacts,
             hidden=max(1, solver.cfg.hidden),
             has_parameters=parameters is not None,
+            has_patches=solver.law.has_patches,
         )
         self.types = make_types(sizes)
         self._kernel, self._no_trace = make_kernel(sizes, self.types), self.types.trace()
@@ -376,11 +378,12 @@ def _damping(spec: RobotSpec) -> list[Any]:
 
 def _slots(spec: RobotSpec, solver: ConstraintSolver) -> list[Any]:
     """What stays the same of each slot, in the order of the solver."""
-    slots = []
-    for number in solver.contacts.slots.tolist():
+    slots, shapes = [], shapes_of_slots(spec.slots)
+    for row, number in enumerate(solver.contacts.slots.tolist()):
         of_spec, slot = spec.slots[number], SlotParameters()
         slot.place, slot.body = number, spec.body_names.index(of_spec.body)
-        slot.point, slot.radius = wp.vec3(*of_spec.point), of_spec.radius
+        slot.point, slot.radius, slot.shape = wp.vec3(*of_spec.point), of_spec.radius, shapes[number]
+        slot.reach = solver.contacts.reach[row].item()
         slot.static_friction = slot.dynamic_friction = LEARNED
         slots.append(slot)
     return slots
@@ -394,9 +397,9 @@ def _numbers(spec: RobotSpec, solver: ConstraintSolver) -> Any:
     numbers.friction_share, numbers.friction_floor = solver.law.friction_share, solver.law.friction_floor
     numbers.sliding_speed_squared = solver.law.sliding_speed_squared
     numbers.stops_release, numbers.way_is_bent = int(solver.law.stops_release), int(solver.law.way_is_bent)
-    numbers.reach, numbers.reach_by_radius = cfg.reach, cfg.reach_by_radius
     numbers.typical_delassus = solver.typical_delassus[0].item() if solver.max_contacts else 1.0
     numbers.hidden, numbers.sliding_share = cfg.hidden, solver.sliding_share
+    numbers.has_patches = int(solver.law.has_patches)
     return numbers
 
 

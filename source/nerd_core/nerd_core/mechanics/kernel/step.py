@@ -272,6 +272,7 @@ def make_types(sizes: Sizes) -> KernelTypes:
         softness: wp.array[float]
         grounds: wp.array[SlotGround]
         contacts: wp.array[int]
+        factors: wp.array[Factors]
         rows: wp.array[ConstraintRow]
         whitened_rows: wp.array[generalised]
         inverse_factor: wp.array[generalised]
@@ -336,8 +337,10 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False, tells_f
     body_count, joint_count, slot_count = sizes.bodies, max(1, sizes.joints), max(1, sizes.slots)
     drive_count, is_driven, is_damped = max(1, sizes.drives), sizes.drives > 0, sizes.is_damped
     is_actuated = sizes.is_actuated
-    solve_constraints, has_parameters = make_solver(is_driven, sizes.is_coupled, is_kept), sizes.has_parameters
+    solve_constraints = make_solver(is_driven, sizes.is_coupled, is_kept, sizes.has_patches)
+    has_parameters = sizes.has_parameters
     row_count, contact_count = max(1, sizes.joints + 3 * sizes.max_contacts), max(1, sizes.max_contacts)
+    patch_contacts = contact_count if sizes.has_patches else 1
 
     @wp.kernel(module="unique", enable_backward=False, module_options=OPTIONS)
     def advance(
@@ -378,6 +381,7 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False, tells_f
         own_softness = wp.zeros(shape=(body_count,), dtype=float)
         own_grounds = wp.zeros(shape=(slot_count,), dtype=SlotGround)
         own_contacts = wp.zeros(shape=(contact_count,), dtype=int)
+        own_factors = wp.zeros(shape=(patch_contacts,), dtype=Factors)
         own_rows = wp.zeros(shape=(row_count,), dtype=ConstraintRow)
         own_whitened = wp.zeros(shape=(row_count,), dtype=generalised)
         own_factor = wp.zeros(shape=(dim,), dtype=generalised)
@@ -390,6 +394,7 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False, tells_f
         work.softness = wp.array(ptr=own_softness.ptr, shape=(body_count,), dtype=float)
         work.grounds = wp.array(ptr=own_grounds.ptr, shape=(slot_count,), dtype=SlotGround)
         work.contacts = wp.array(ptr=own_contacts.ptr, shape=(contact_count,), dtype=int)
+        work.factors = wp.array(ptr=own_factors.ptr, shape=(patch_contacts,), dtype=Factors)
         work.rows = wp.array(ptr=own_rows.ptr, shape=(row_count,), dtype=ConstraintRow)
         work.whitened_rows = wp.array(ptr=own_whitened.ptr, shape=(row_count,), dtype=generalised)
         work.inverse_factor = wp.array(ptr=own_factor.ptr, shape=(dim,), dtype=generalised)
