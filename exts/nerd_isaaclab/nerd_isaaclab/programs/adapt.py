@@ -72,7 +72,7 @@ def main(argv: list[str]) -> int:
         argv: Arguments, without the program's name.
     """
     if not argv or argv[0] not in KINDS:
-        print(__doc__)
+        print(f"usage: nerd adapt [-h] {{{','.join(sorted(KINDS))}}} ...\n\n{__doc__}")
         if not argv or argv[0] in ("-h", "--help"):
             return 0 if argv else 2
         raise ValueError(f"got '{argv[0][:40]}', expected one of {', '.join(KINDS)}")
