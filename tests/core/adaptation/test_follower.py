@@ -89,9 +89,10 @@ def test_estimates_stay_within_bounds_and_finite(arm):
     """
     generator = torch.Generator().manual_seed(0)
     follower = Follower(arm, CFG, COUNT)
+    follower.usual = torch.full((2,), 0.01)
     for number in range(60):
         state, after = (5.0 * torch.randn(COUNT, 4, generator=generator) for _ in range(2))
-        after[number % COUNT] = torch.nan if number % 2 else torch.inf
+        after[number % COUNT, 2 + number % 3 % 2] = torch.nan if number % 2 else torch.inf
         before = follower.numbers.clone()
         follower.look(state, 100.0 * torch.randn(COUNT, 2, generator=generator), after)
         assert torch.equal(follower.numbers[number % COUNT], before[number % COUNT])
