@@ -61,7 +61,7 @@ def saying(mechanics: AugmentedMechanics, wanted: float | Tensor) -> AugmentedMe
     """Separate networks that say the same whatever they see, in the unit of the quantity."""
     (networks,) = mechanics.augmentation.networks_of()
     with torch.no_grad():
-        networks.networks.biases[-1].copy_((wanted / networks._unit).unsqueeze(1))
+        networks.networks.biases[-1].copy_((wanted / networks.unit).unsqueeze(1))
     return mechanics
 
 
