@@ -119,6 +119,15 @@ def test_a_torque_is_an_effort(spec):
     torch.testing.assert_close(found(state, control), plain(spec)(state, control + 0.3))
 
 
+def test_a_joint_without_a_control_feels_torques():
+    """A network changes the torque of a joint that no control drives, as if one did."""
+    driven, spec = arm(), replace(arm(), controls=arm().controls[1:])
+    state, control = moving(spec)
+    found = saying(augmented(spec, "joint_torque[shoulder]<-joint_vel; sharing=separate"), 0.3)
+    expected = plain(driven)(state, torch.cat((torch.full_like(control, 0.3), control), dim=-1))
+    torch.testing.assert_close(found(state, control), expected)
+
+
 @pytest.mark.parametrize("spec", [arm(), TREE], ids=lambda x: x.name)
 def test_efforts_go_through_bodies_where_they_must(spec):
     """Where an actuator outside of the engine takes the effort of a joint, a torque acts as a wrench on the body behind

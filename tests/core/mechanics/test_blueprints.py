@@ -66,7 +66,10 @@ def test_what_contradicts_itself_is_refused(text, words):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("joint_torque<-joint_vel[elbwo]", "no joint of that name, or not twice: expected some of \\['shoulder', 'elbow'\\]"),
+        (
+            "joint_torque<-joint_vel[elbwo]",
+            "no joint of that name, or not twice: expected some of \\['shoulder', 'elbow'\\]",
+        ),
         ("joint_torque[hand]<-joint_vel", "no joint of that name"),
         ("joint_torque[elbow|elbow]<-joint_vel", "or not twice"),
         ("contact_distance<-slot_vel", "which has no slots"),

@@ -66,7 +66,9 @@ class DiscoveryCfg:
     seed: int = bounded(0, **SEED)
     """Seed of the first of :attr:`seeds` runs."""
     seeds: int = bounded(10, at_least=1, at_most=1000)
-    """Runs of each case, with other motion and first weights."""
+    """Runs with joint damping, with other motion and first weights."""
+    other_seeds: int = bounded(3, at_least=1, at_most=1000)
+    """The same of each other case."""
     cases: tuple[Case, ...] = get_args(Case)
     """What the joints have."""
     trajectories: int = bounded(5, at_least=1)
@@ -196,7 +198,8 @@ def run(settings: DiscoveryCfg, say: Say) -> Result:
     found: Discovery | None = None
     for case in settings.cases:
         right, dampings, names = 0, [], []
-        for number in range(settings.seeds):
+        seeds = settings.seeds if case == "damping" else settings.other_seeds
+        for number in range(seeds):
             seed = settings.seed + number
             steps = measured(case, settings, seed).pick(slice(settings.samples))
             mechanics, networks = candidates(settings, steps)
@@ -209,8 +212,8 @@ def run(settings: DiscoveryCfg, say: Say) -> Result:
             if number == 0:
                 say(f"{case}, seed {seed}:\n{found.table()}")
                 plots[f"path_{case}"] = partial(_plot_path, found, settings.lasso)
-        say(f"{case}: {right} of {settings.seeds} seeds leave what is there alone")
-        figures |= {f"surviving_inputs_{case}": names[0], f"right_{case}": right, f"seeds_{case}": settings.seeds}
+        say(f"{case}: {right} of {seeds} seeds leave what is there alone")
+        figures |= {f"surviving_inputs_{case}": names[0], f"right_{case}": right, f"seeds_{case}": seeds}
         if case == "damping":
             values = torch.tensor(dampings, dtype=torch.float64)
             errors = (values / torch.tensor(DAMPING, dtype=torch.float64) - 1.0).abs()

@@ -91,7 +91,7 @@ class AugmentedMechanics(Mechanics):
         if parameters is not None and parameters.given:
             rows = parameters.rows(self.spec, lead, state)
         state = state.reshape(-1, self.spec.state.dim)
-        control = control.reshape(len(state), self._control_dim)
+        control = self._ported(control, len(state))
         contacts = self._contacts_of(state, contacts)
         # From a root at the origin: nothing depends on where it is.
         begin = now = torch.cat((torch.zeros_like(state[:, place]), state[:, place.stop :]), dim=-1)
@@ -127,7 +127,7 @@ class AugmentedMechanics(Mechanics):
         """The quantities of some states, as they are without networks; arguments as of :meth:`forward`."""
         rows = None if parameters is None else parameters.rows(self.spec, state.shape[:-1], state)
         state = state.reshape(-1, self.spec.state.dim)
-        control = control.reshape(len(state), self._control_dim)
+        control = self._ported(control, len(state))
         return Readings(self, state, control, self._contacts_of(state, contacts), rows)
 
     def _require_rigid_contacts(self) -> None:
@@ -155,9 +155,13 @@ class AugmentedMechanics(Mechanics):
         """Changes the quantities of a physics step, in place."""
         self.augmentation(readings)
 
+    def _ported(self, control: Tensor, count: int) -> Tensor:
+        """Controls with one more for each joint without an effort among them, shape (M, controls and ports)."""
+        control = control.reshape(count, self._control_dim)
+        return torch.nn.functional.pad(control, (0, len(self.spec.controls) - self._control_dim))
+
     def _changed_controls(self, readings: Readings, control: Tensor) -> Tensor:
-        """Controls with one more for each joint without an effort among them, and efforts as they were changed."""
-        control = torch.nn.functional.pad(control, (0, len(self.spec.controls) - self._control_dim))
+        """Controls with efforts as they were changed."""
         if "joint_torque" not in readings.changed:
             return control
         added = readings["joint_torque"] - readings.unchanged("joint_torque")
