@@ -18,10 +18,12 @@ import torch
 
 from nerd_core.cli import main as nerd
 from nerd_isaaclab.checkpoints.shipped import find_checkpoint
+from nerd_isaaclab.collect.collect_cfg import CollectCfg
 from nerd_isaaclab.launch import task_ids
 from nerd_isaaclab.policies.load import load_policy
 from nerd_isaaclab.policies.policy import Policy
 from nerd_isaaclab.policies.whole_files import whole_files
+from nerd_isaaclab.programs.generate import next_steps
 
 pytestmark = pytest.mark.unit
 
@@ -115,6 +117,18 @@ def _import_again(registered):
         return registered()
 
     return again
+
+
+def test_a_collection_proposes_motion_of_a_policy():
+    """After data of a task with an agent the next commands are shown: train, and soon a tenth of motion of the first
+    policy's own; data of a policy, or of a task without an agent, are followed by the training alone.
+    """
+    shown = next_steps(CollectCfg("NeRD-Ant-Run"), Path("data/my ant"), 300_000)
+    assert shown.splitlines()[0] == "next: nerd train 'data/my ant' --out 'runs/my ant'"
+    assert "--policy LOG_FOLDER --out 'data/my ant-policy' --transitions 30000" in shown
+    assert "nerd train 'data/my ant' 'data/my ant-policy' --out 'runs/my ant-2'" in shown
+    for cfg in (CollectCfg("NeRD-Ant-Run", policy="logs"), CollectCfg("No-Such-Task")):
+        assert next_steps(cfg, Path("data/ant"), 300_000) == "next: nerd train data/ant --out runs/ant"
 
 
 @pytest.mark.parametrize("command", [["rl", "train"], ["rl", "score", "--policy", "x"], ["zero-agent"]])

@@ -5,11 +5,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from types import SimpleNamespace
 
 import pytest
 
+import nerd_isaaclab.tasks  # noqa: F401  (before other imports of Isaac Lab)
+from nerd_core.robot.spec import Actuator
+from nerd_isaaclab.envs.nerd_env import NerdDynamics
 from nerd_isaaclab.envs.randomised_properties import find_randomised_properties, hold_still, writes_properties
+from support.trajectories import SPEC
 
 pytestmark = pytest.mark.unit
 
@@ -18,8 +23,6 @@ def _events():
     """Events as in Isaac Lab's velocity tasks."""
     from isaaclab.envs import mdp
     from isaaclab.managers import EventTermCfg
-
-    import nerd_isaaclab.tasks  # noqa: F401
 
     def term(func, mode, **params):
         return EventTermCfg(func=func, mode=mode, params=params)
@@ -68,6 +71,21 @@ def test_what_mechanics_follows_is_told_from_what_nobody_does():
     assert [each.function for each in find_randomised_properties(events) if not each.is_followed(False)] == [
         "randomize_rigid_body_scale"
     ]
+
+
+@pytest.mark.parametrize("law", ["ImplicitActuator", "DCMotor"])
+def test_a_model_says_which_events_it_does_not_follow(law: str, caplog):
+    """Whether gains are followed is told by the law in the specification, whichever objects run the actuators: the
+    engine's drives are followed, motors outside of it have the task's gains.
+    """
+    joints = tuple(dataclasses.replace(joint, actuator=Actuator(law)) for joint in SPEC.joints)
+    env = SimpleNamespace(cfg=SimpleNamespace(events=_events()), robot_spec=dataclasses.replace(SPEC, joints=joints))
+    NerdDynamics._say_what_is_not_followed(env, SimpleNamespace(takes_parameters=True, network=None))  # pyright: ignore
+    told = [record.getMessage() for record in caplog.records]
+    if law == "ImplicitActuator":
+        assert told == []
+    else:
+        assert len(told) == 1 and told[0].endswith(": events.gains (randomize_actuator_gains, at reset)")
 
 
 def test_modes_in_which_more_than_states_are_written():

@@ -10,7 +10,11 @@ import torch
 
 from support.seam import make_env
 
-TASKS = ("NeRD-Cartpole", "NeRD-Ant-Run", "NeRD-Ant-Spin", "NeRD-Ant-Spin-Track")
+TASKS = (
+    *("NeRD-Cartpole", "NeRD-Ant-Run", "NeRD-Ant-Spin", "NeRD-Ant-Spin-Track"),
+    *("NeRD-Double-Pendulum-Ground-0", "NeRD-Double-Pendulum-Ground-6"),
+    *("NeRD-Franka-Reach-Position", "NeRD-Franka-Reach-Torque", "NeRD-AnymalC-Forward", "NeRD-AnymalC-Sideways"),
+)
 
 
 @pytest.mark.parametrize("task", ["NeRD-Cartpole-Play", "NeRD-Ant-Run-Play", "NeRD-Ant-Spin", "NeRD-Ant-Spin-Track"])

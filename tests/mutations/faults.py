@@ -27,6 +27,12 @@ METRICS = f"{LIBRARY}/training/metrics.py"
 REPLAY = f"{LIBRARY}/identification/replay.py"
 IDENTIFIABILITY = f"{LIBRARY}/identification/identifiability.py"
 COST = f"{LIBRARY}/identification/cost.py"
+MANY_STARTS = f"{LIBRARY}/identification/many_starts.py"
+EVOLUTION = f"{LIBRARY}/identification/evolution.py"
+CALIBRATION = f"{LIBRARY}/identification/calibration.py"
+BASINS = f"{LIBRARY}/experiments/basin_hopping.py"
+GRADIENT_COST = f"{LIBRARY}/experiments/gradient_cost.py"
+TOSSED_CUBE = f"{LIBRARY}/experiments/tossed_cube.py"
 EMA = f"{LIBRARY}/training/ema.py"
 RUN = f"{LIBRARY}/training/run.py"
 VALIDATION = f"{LIBRARY}/training/validation.py"
@@ -42,9 +48,14 @@ EXCITATION = f"{EXTENSION}/collect/excitation.py"
 AGREEMENT = f"{EXTENSION}/collect/contact_agreement.py"
 STARTS = f"{EXTENSION}/collect/initial_states.py"
 POLICIES = "benchmarks/first_policies.py"
+MODELS = "benchmarks/first_models.py"
+REHEARSAL = f"{EXTENSION}/doctor/rehearsal.py"
 STEPS = "benchmarks/agreement.py"
 COSTS = "benchmarks/step_cost.py"
 VISITED = f"{EXTENSION}/collect/visited_states.py"
+WALKING = f"{EXTENSION}/experiments/mpc/walking.py"
+WALK_TIMES = f"{EXTENSION}/experiments/mpc/timing.py"
+WALK_NETWORK = f"{EXTENSION}/experiments/mpc/force_network.py"
 
 JUDGE_ERRORS = f"{LIBRARY}/judging/errors.py"
 JUDGE_WINDOWS = f"{LIBRARY}/judging/windows.py"
@@ -55,6 +66,7 @@ PLAUSIBLE = f"{LIBRARY}/recordings/plausibility.py"
 TEST_JUDGE_ERRORS = "tests/core/judging/test_errors.py"
 TEST_PLAUSIBLE = "tests/core/recordings/test_plausibility.py"
 TEST_JUDGE = "tests/core/judging/test_judge.py"
+TEST_WALK = "tests/isaaclab/test_mpc_planning.py"
 TEST_SCORE = "tests/isaaclab/test_score.py"
 TEST_EVALUATE = "tests/isaaclab/test_evaluate.py"
 TEST_REPORT = "tests/isaaclab/test_report_numbers.py"
@@ -63,6 +75,12 @@ TEST_METRICS = "tests/core/training/test_metrics.py"
 TEST_REPLAY = "tests/core/identification/test_replay.py"
 TEST_TOLD = "tests/core/identification/test_identifiability.py"
 TEST_WINDOWS = "tests/core/identification/test_cost.py"
+TEST_MANY_STARTS = "tests/core/identification/test_many_starts.py"
+TEST_EVOLUTION = "tests/core/identification/test_evolution.py"
+TEST_CALIBRATION = "tests/core/identification/test_calibration.py"
+TEST_BASINS = "tests/core/experiments/test_basin_hopping.py"
+TEST_GRADIENT_COST = "tests/core/experiments/test_gradient_cost.py"
+TEST_TOSSED_CUBE = "tests/core/experiments/test_tossed_cube.py"
 TEST_EMA = "tests/core/training/test_ema.py"
 TEST_BEST = "tests/core/training/test_run.py::test_the_best_weights_are_kept_and_patience_ends_a_run"
 TEST_KERNEL = "tests/core/mechanics/test_kernel_verification.py"
@@ -74,6 +92,7 @@ TEST_STEP = "tests/isaaclab/test_neural_physics.py"
 TEST_STATE = "tests/isaaclab/test_robot_state.py"
 TEST_GROUND = "tests/isaaclab/test_ground.py"
 TEST_POLICIES = "tests/repo/test_first_policies.py"
+TEST_REHEARSAL = "tests/isaaclab/test_doctor.py::test_rehearsal_is_judged"
 TEST_STEPS = "tests/repo/test_agreement.py"
 TEST_VISITED = "tests/isaaclab/test_visited_states.py"
 TEST_CHARTS = "tests/isaaclab/test_demo_report.py::test_charts_of_the_page_show_the_results"
@@ -336,6 +355,8 @@ FAULTS = (
     Fault(COSTS, "ours / theirs for", "theirs / ours for", TEST_STEPS),
     Fault(POLICIES, 'modes["neural"]["ends"].get(GUARD', 'modes["physx"]["ends"].get(GUARD', TEST_POLICIES),
     Fault(POLICIES, 'for mode in ("physx", "neural"))', 'for mode in ("neural", "physx"))', TEST_POLICIES),
+    Fault(MODELS, "known | rows", "rows | known", "tests/repo/test_first_models.py"),
+    Fault(REHEARSAL, "(1.0 - WANTED) * body.forced", "WANTED * body.forced", TEST_REHEARSAL),
     # what the report shows
     Fault(REPORT, '_spread(neural["return"]), _spread(physx["return"])', '_spread(physx["return"]), ""', TEST_REPORT),
     Fault(
@@ -440,10 +461,19 @@ FAULTS = (
         REPLAY, "_squares(predictor, states[:, 1:], truth[:, 1:])", "_squares(predictor, states, truth)", TEST_REPLAY
     ),
     Fault(REPLAY, "torch.atan2(difference.sin(), difference.cos())", "difference", TEST_REPLAY),
-    Fault(REPLAY, "not value <= before.mean[name]", "value > before.mean[name]", TEST_REPLAY),
+    Fault(REPLAY, "not value <= allowed * before", "value > allowed * before", TEST_REPLAY),
     Fault(IDENTIFIABILITY, "if is_kept else float", "if True else float", TEST_TOLD),
     Fault(IDENTIFIABILITY, "found = torch.where(each.weights.abs() > 0.05, torch.inf, found)", "pass", TEST_TOLD),
     Fault(COST, "bad = ~(", "bad = False & (", TEST_WINDOWS),
+    # searches say what they found, and experiments count what they say
+    Fault(MANY_STARTS, "errors.square().mean(-1)", "errors.square().sum(-1)", TEST_MANY_STARTS),
+    Fault(EVOLUTION, "if costs[first] < best.value:", "if True:", TEST_EVOLUTION),
+    Fault(CALIBRATION, "if spec.floating_base or body.parent is not None:", "if True:", TEST_CALIBRATION),
+    Fault(BASINS, "<= FOUND * truth", "<= 100.0 * truth", TEST_BASINS),
+    Fault(GRADIENT_COST, "2.0 * trajectories.unknowns * roll_out", "20.0 * trajectories.unknowns", TEST_GRADIENT_COST),
+    Fault(GRADIENT_COST, "by_graph / adjoint", "adjoint / by_graph", TEST_GRADIENT_COST),
+    Fault(GRADIENT_COST, "(above - self.loss())", "(above + self.loss())", TEST_GRADIENT_COST),
+    Fault(TOSSED_CUBE, "places.norm(dim=-1).mean()", "places.norm(dim=-1).mean() * 0.0", TEST_TOSSED_CUBE),
     # what measurements say of gravity, of the ground, of units and of the clock
     Fault(PHYSICS, "return found[2]", "return 2.0 * found[2]", TEST_PLAUSIBLE),
     Fault(PHYSICS, "height, axis=1)[:, :CARRIERS]", "height, axis=1)", TEST_PLAUSIBLE),
@@ -451,4 +481,11 @@ FAULTS = (
     Fault(PLAUSIBLE, "rate * pace, 0.5", "rate / pace, 0.5", TEST_PLAUSIBLE),
     Fault(PLAUSIBLE, "max(self.tolerance, SURE * self.error)", "100.0", TEST_PLAUSIBLE),
     Fault(PLAUSIBLE, "np.roll(quat, -1, axis=1), rate, dt)", "quat, rate, dt)", TEST_PLAUSIBLE),
+    # how well a quadruped walks, how fast its planners are, and how near the network is to the programme
+    Fault(WALKING, "[..., :2], axis=-1)", "[..., :1], axis=-1)", TEST_WALK),
+    Fault(WALKING, "np.where(disturbed, 0, quiet + 1)", "np.where(fallen, 0, quiet + 1)", TEST_WALK),
+    Fault(WALKING, "falls += int(fallen.sum())", "pass", TEST_WALK),
+    Fault(WALKING, "robots.place(fallen, start, stance)", "pass", TEST_WALK),
+    Fault(WALK_TIMES, "qp.append(mpc.solver_seconds - before)", "qp.append(mpc.solver_seconds)", TEST_WALK),
+    Fault(WALK_NETWORK, "rest = slice(min(count, len(seen) - 1), None)", "rest = slice(None, count)", TEST_WALK),
 )

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
 from .compilation import CompiledOrPlain
 from .contact.contacts import Contacts
@@ -317,9 +318,52 @@ def rollout_states(
         yield state
 
 
+def segmented_rollout(
+    predictor: Predictor,
+    state: Tensor,
+    controls: Tensor,
+    segment: int,
+    ground: Ground | None = None,
+    *,
+    parameters: PhysicalParameters | None = None,
+) -> Iterator[Tensor]:
+    """Gives the states of a roll-out one by one, without the first, with gradients whose memory is that of one segment:
+    each is computed once more when gradients come (checkpointing), so only its first state has to be kept.
+
+    Args:
+        predictor: The learned dynamics.
+        state: First states, shape (B, S).
+        controls: Controls held over each step, shape (B, H, C).
+        segment: Steps of a segment.
+        ground: What the robot stands on.
+        parameters: What of the robots differs from the specification, see :func:`rollout`.
+    """
+    past: Past | None = None
+
+    def advance(state: Tensor, past: Past | None, controls: Tensor) -> tuple[list[Tensor], Past | None]:
+        found = []
+        for held in controls.unbind(1):
+            contacts = predictor.contacts(state, ground)
+            prediction, past = predictor.extend(state, held, contacts, past, parameters)
+            state = predictor.next_state(state, prediction)
+            found.append(state)
+        return found, past
+
+    if torch.is_grad_enabled():
+        # Kernels that this first step makes and tries cannot be made inside of a checkpoint, which is run twice.
+        advance(state, None, controls[:, :1])
+    for piece in controls.split(segment, dim=1):
+        if torch.is_grad_enabled():
+            found, past = checkpoint(advance, state, past, piece, use_reentrant=False)  # type: ignore[misc]
+        else:
+            found, past = advance(state, past, piece)
+        yield from found
+        state = found[-1]
+
+
 def _env_dim(name: str) -> int:
     """Which dimension of an entry of the state counts the environments."""
     return 1 if name.startswith("cache.") else 0
 
 
-__all__ = ["GuardReport", "NeuralDynamics", "rollout", "rollout_states"]
+__all__ = ["GuardReport", "NeuralDynamics", "rollout", "rollout_states", "segmented_rollout"]

@@ -141,3 +141,28 @@ def test_windows_out_of_runs():
     assert len(joint_windows([("a", run, run[:11])], 2, 1, limit=3)) == 3
     with pytest.raises(IdentificationError, match="no run of at least 20 steps"):
         joint_windows([("a", run, run[:11])], 20, 1)
+
+
+def test_single_precision_agrees_and_its_kernel_gives_the_gradients():
+    """Cost, differences, and gradients to first states in single precision are those in double; where nothing else is
+    looked for the adjoint of the kernel gives them.
+    """
+    pytest.importorskip("warp", reason="needs Warp, which Isaac Lab brings")
+    windows, found = motion(model(arm()), count=4, steps=8), {}
+    for precision in ("double", "single"):
+        cost = cost_of(heavier(arm(), 1.2), windows, CostCfg(precision=precision))
+        plain = RolloutCost(
+            model(heavier(arm(), 1.2)),
+            Parameterisation(arm(), ()),
+            windows,
+            CostCfg(precision=precision),
+            first_state_noise=(0.01, 0.1),
+        )
+        plain.backward()
+        assert plain.variables.first is not None and plain.variables.first.grad is not None
+        found[precision] = cost.value(), cost.jacobian(), plain.variables.first.grad
+        gradients = plain.predictor.prior.mechanics._gradients
+        assert any(gradients.values()) == (precision == "single")
+    assert found["single"][0] == pytest.approx(found["double"][0], rel=1e-3)
+    for ours, exact in zip(found["single"][1:], found["double"][1:], strict=True):
+        assert float((ours - exact).norm() / exact.norm()) < 0.01

@@ -48,5 +48,8 @@ def test_the_gate_refuses_what_is_worse():
     assert "0.1 -> 0.2" in gate(good, bad)
     lost = ReplayError({"joint_rad": math.inf}, {"joint_rad": math.inf}, 3)
     assert gate(good, lost) and gate(lost, good) == ""
+    before = ReplayError({"joint_rad": 0.1, "joint_m": 0.1}, {}, 3)
+    for rad, metres, may in ((0.05, 0.101, True), (0.05, 0.11, False), (0.1, 0.101, False), (0.099, 0.101, False)):
+        assert (gate(before, ReplayError({"joint_rad": rad, "joint_m": metres}, {}, 3)) == "") == may
     unknown = ReplayError({"joint_rad": math.nan}, {"joint_rad": math.nan}, 3)
     assert gate(good, unknown)

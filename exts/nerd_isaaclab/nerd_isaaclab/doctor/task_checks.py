@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from nerd_core.contact.contacts import ContactModel
-from nerd_core.mechanics.actuators import Actuators
+from nerd_core.mechanics.actuators import Actuators, is_explicit
 from nerd_core.mechanics.step import require_known_forces
 from nerd_core.robot.guard import StateGuard
 from nerd_core.robot.spec import Joint
 
 from ..collect.action_reach import action_reach
 from ..collect.initial_states import SLIDE_SPEED, InitialStateCfg
-from ..envs.randomised_properties import find_randomised_properties, has_explicit_actuators
+from ..envs.randomised_properties import find_randomised_properties
 from ..envs.unsupported_terms import find_unsupported_terms
 from ..physics.ground import GroundError, find_ground
 from ..physics.robot_description import control_range
@@ -167,7 +167,7 @@ def check_mechanics(env: NerdDynamics) -> list[Diagnosis]:
 
 def check_events(env: NerdDynamics) -> list[Diagnosis]:
     """Which events make the robots differ, and which kind of model follows."""
-    has_laws = has_explicit_actuators(env.robot)
+    has_laws = any(is_explicit(joint) for joint in env.robot_spec.joints)
     found = []
     for each in find_randomised_properties(env.cfg.events):
         if each.is_followed(has_laws):

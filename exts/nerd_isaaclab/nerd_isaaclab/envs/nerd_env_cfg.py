@@ -29,6 +29,10 @@ class NerdCfg:
     robot: str | None = None
     """Name of the articulation in the scene that the model drives. By default the only one."""
 
+    calibration: str | None = None
+    """File of physical parameters that ``nerd identify`` wrote (``calibration.json``). They are written to the engine
+    before the first event acts, in every mode, so that randomisation varies about them."""
+
     ignored_shapes: str | None = None
     """Regular expression for the paths of static shapes that the model's contacts leave out, for instance
     ``/World/envs/.*/Table/.*``. By default every static shape of the scene is ground."""

@@ -76,11 +76,6 @@ def find_randomised_properties(events: Any) -> list[RandomisedProperty]:
     ]
 
 
-def has_explicit_actuators(robot: Any) -> bool:
-    """Whether actuators outside of the engine drive any joint of an articulation."""
-    return any(not actuator.is_implicit_model for actuator in robot.actuators.values())
-
-
 def writes_properties(events: Any, mode: str) -> bool:
     """Whether any event of a mode may write more than states.
 

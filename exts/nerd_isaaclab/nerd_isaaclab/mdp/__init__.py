@@ -8,6 +8,10 @@ A task configuration imports this module as ``mdp``, as it would import ``isaacl
 
 from isaaclab.envs.mdp import *
 
+from .actions import HeldPdActionCfg
+from .body_terms import distance_to_target, nearness_to_target, point_below, point_of_body
+from .commands import TargetPointCommandCfg
+from .events import reset_joints_scaled
 from .joint_terms import joint_pos_wrapped
 from .rewards import (
     constant,
@@ -19,6 +23,7 @@ from .rewards import (
     spin_rate,
     spin_rate_tracking_exp,
     up,
+    walking,
 )
 from .root_terms import (
     root_heading_proj,

@@ -80,3 +80,21 @@ def up(env: ManagerBasedRLEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tens
 def heading(env: ManagerBasedRLEnv, asset_cfg: SceneEntityCfg = _ROBOT) -> torch.Tensor:
     """Cosine of the angle between the root link's x and the world's x."""
     return root_heading_proj(env, asset_cfg)[:, 0]
+
+
+def walking(
+    env: ManagerBasedRLEnv, velocity: tuple[float, float], effort_weight: float, asset_cfg: SceneEntityCfg = _ROBOT
+) -> torch.Tensor:
+    """``max(0, exp(-|v_xy - velocity|^2) + 0.5 exp(-w_z^2) - effort_weight sum tau^2)``, in the axes of the world.
+
+    Args:
+        env: The environment.
+        velocity: Wanted velocity along the world's x and y [m/s].
+        effort_weight: Weight of the squared efforts of a control step [1/(N m)^2].
+        asset_cfg: The robot.
+    """
+    error = root_link_lin_vel_w(env, asset_cfg)[:, :2] - torch.tensor(velocity, device=env.device)
+    tracking = torch.exp(-error.square().sum(dim=-1))
+    straight = 0.5 * torch.exp(-(root_link_ang_vel_w(env, asset_cfg)[:, 2] ** 2))
+    effort = env.scene[asset_cfg.name].data.joint_effort_target.torch.square().sum(dim=-1)
+    return (tracking + straight - effort_weight * effort).clamp(min=0.0)

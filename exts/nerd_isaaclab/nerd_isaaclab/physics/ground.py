@@ -14,6 +14,7 @@ import torch
 from nerd_core.contact.grounds import Ground, PlaneGround, UnionGround
 from nerd_core.contact.triangle_mesh import TriangleMeshGround
 
+from .slab import is_slab, upper_face
 from .static_shapes import plane_of, static_colliders, triangles_of
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ class GroundError(ValueError):
 def find_ground(env: ManagerBasedEnv) -> Ground:
     """The static surface that the robots may touch: what has a collision shape and belongs to no rigid body.
 
-    Planes are taken as they are, all other shapes as triangles, and all of them count at once. Shapes inside the
+    Planes are taken as they are, and so are slabs (:mod:`nerd_isaaclab.physics.slab`), all other shapes as triangles,
+    and all of them count at once. Shapes inside the
     environments (tables, walls) are those of the first one, for each environment at the same place. What
     ``cfg.nerd.ignored_shapes`` matches is left out. Without any shape the robot touches nothing, and the ground is a
     plane out of its reach.
@@ -66,7 +68,7 @@ def find_ground(env: ManagerBasedEnv) -> Ground:
 
 
 def _is_plane(prim: Usd.Prim) -> bool:
-    return prim.GetTypeName() == "Plane"
+    return prim.GetTypeName() == "Plane" or is_slab(prim)
 
 
 def _planes(planes: list[tuple[Usd.Prim, np.ndarray]], origins: torch.Tensor) -> list[Ground]:
@@ -78,7 +80,8 @@ def _planes(planes: list[tuple[Usd.Prim, np.ndarray]], origins: torch.Tensor) ->
     """
     if not planes:
         return []
-    normal, offset = zip(*(plane_of(prim, matrix) for prim, matrix in planes), strict=True)
+    found = ((upper_face if is_slab(prim) else plane_of)(prim, matrix) for prim, matrix in planes)
+    normal, offset = zip(*found, strict=True)
     normals = torch.tensor(np.array(normal), dtype=torch.float32, device=origins.device).expand(len(origins), -1, -1)
     offsets = torch.tensor(np.array(offset), dtype=torch.float32, device=origins.device)
     offsets = offsets - (origins[:, None] * normals).sum(-1)

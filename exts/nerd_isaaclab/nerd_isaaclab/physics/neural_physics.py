@@ -19,6 +19,7 @@ from nerd_core.dynamics import NeuralDynamics
 from nerd_core.threads import small_operations
 
 from .engine_parameters import EngineParameters
+from .reported_efforts import ReportedEfforts
 from .robot_state import RobotState
 
 
@@ -39,6 +40,7 @@ class NeuralPhysics:
         physics_dt: float,
         decimation: int,
         parameters: EngineParameters | None = None,
+        efforts: ReportedEfforts | None = None,
     ):
         """Wraps a physics manager.
 
@@ -50,7 +52,10 @@ class NeuralPhysics:
             decimation: Physics steps in one control step.
             parameters: Masses, friction, gains and the like that differ from the specification, for a model that
                 follows them.
+            efforts: Lets actuators report what they did at the end of a control step; None to leave what they said at
+                its beginning.
         """
+        self._efforts = efforts if efforts is not None and efforts.is_needed else None
         self.parameters = parameters
         """Physical parameters of the running simulation; None for a model that does not follow them."""
         self.stock = stock
@@ -157,6 +162,7 @@ class NeuralPhysics:
 
     def _step_all(self) -> None:
         joints, bodies = self._robot.velocities()
+        before = None if self._efforts is None else self._efforts.joints()
         state = self._predict()
         self._robot.take_back_wrench()
         with self._robot.at_coming_update(self._control_dt):
@@ -166,6 +172,8 @@ class NeuralPhysics:
             self._robot.publish_accelerations(
                 (new_joints - joints) / self._control_dt, (new_bodies - bodies) / self._control_dt
             )
+            if self._efforts is not None and before is not None:
+                self._efforts.publish(before)
             self._left = self._robot.read_engine()
         self._state = state
         self.on_contact_forces()

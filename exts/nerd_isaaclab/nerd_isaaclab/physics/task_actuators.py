@@ -20,6 +20,8 @@ from isaaclab.actuators import ActuatorBase
 
 from nerd_core.mechanics.step import Mechanics
 
+from .reported_efforts import ask_at
+
 if TYPE_CHECKING:
     from isaaclab.assets import Articulation
 
@@ -66,18 +68,9 @@ class TaskActuators:
         return efforts
 
     def _asked(self, joint_pos: torch.Tensor, joint_vel: torch.Tensor) -> torch.Tensor:
-        """What the actuators say of a state. They look at the articulation's buffers, which hold it for the moment."""
-        data = self._robot.data
-        buffers = data.joint_pos.torch, data.joint_vel.torch
-        held = [buffer.clone() for buffer in buffers]
-        try:
-            for buffer, value in zip(buffers, (joint_pos, joint_vel), strict=True):
-                buffer.copy_(value)
-            self._robot.actuators.compute(self._physics_dt)
-            return data.applied_torque.torch.clone()
-        finally:
-            for buffer, value in zip(buffers, held, strict=True):
-                buffer.copy_(value)
+        """What the actuators say of a state."""
+        ask_at(self._robot, joint_pos, joint_vel, self._physics_dt)
+        return self._robot.data.applied_torque.torch.clone()
 
     def _holders(self) -> list[Any]:
         """What holds the memory of the actuators: those of Isaac Lab themselves, and the one for all of Newton's."""

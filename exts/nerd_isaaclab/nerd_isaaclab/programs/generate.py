@@ -17,6 +17,7 @@ stopped when the same command is run again. docs/collecting.md says what the cho
 from __future__ import annotations
 
 import dataclasses
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,6 +36,10 @@ from ..collect.contact_agreement import BodyAgreement
 from ..collect.excitation import ExcitationError
 from ..collect.initial_states import InitialStateError
 from ..collect.run import MAX_WORKERS, CollectResult, collect, report
+from ..launch.task_ids import find_tasks
+
+POLICY_PART = 10
+"""A policy's own motion is proposed as one part in this many of the data."""
 
 
 @dataclass
@@ -82,7 +87,29 @@ def main(argv: list[str]) -> int:
         print("\nstopped; what is finished is safe, the same command goes on", file=sys.stderr)
         return 130
     _show(result, args.out)
+    print(next_steps(cfg, args.out, result.transitions))
     return 0
+
+
+def next_steps(cfg: CollectCfg, out: Path, transitions: int) -> str:
+    """What to do with the data: learn from them, and once a policy has learned in the model, add motion of its own.
+
+    Args:
+        cfg: What was collected.
+        out: Folder of the dataset.
+        transitions: How much it holds.
+    """
+    data, more = shlex.quote(str(out)), shlex.quote(f"{out}-policy")
+    lines = [f"next: nerd train {data} --out {shlex.quote(f'runs/{out.name}')}"]
+    has_agent = any(task.id == cfg.task and "rsl_rl" in task.libraries for task in find_tasks())
+    if cfg.policy is None and has_agent:
+        share = max(1, transitions // POLICY_PART)
+        lines += [
+            "and soon, when a first policy has learned in that model, a short stretch of its own actions:",
+            f"      nerd generate --task {cfg.task} --policy LOG_FOLDER --out {more} --transitions {share}",
+            f"      nerd train {data} {more} --out {shlex.quote(f'runs/{out.name}-2')}",
+        ]
+    return "\n".join(lines)
 
 
 def read_shares(words: Sequence[str]) -> dict[str, float]:

@@ -27,6 +27,8 @@ BASE_LENGTH, BASE_RADIUS = 0.75, 0.10
 """Capsule of the base [m]: distance of its end centres, and radius."""
 KNEE_LENGTH, KNEE_RADIUS = 0.12, 0.06
 """Capsule of a knee [m]: distance of its end centres, and radius."""
+KNEE_ENDS = ((-0.0197, 0.0, -0.285), (0.1003, 0.0, -0.285))
+"""Its end centres in the frame of each thigh [m], which the URDF makes of it."""
 FOOT_RADIUS = 0.03
 """Radius [m] of a foot's ball."""
 _ALONG_X = from_axis_angle((0.0, 1.0, 0.0), math.pi / 2)
@@ -99,6 +101,7 @@ ROBOT = RobotRecord(
     name="anymal_c",
     asset=ASSET,
     articulation=articulation,
+    default_task="NeRD-AnymalC-Forward",
     # published: 0.65 to 1 m, tilted by 30 degrees, slow; here faster, lower and more tilted, since robots fall
     first_states={
         "root_height": (0.4, 1.0),

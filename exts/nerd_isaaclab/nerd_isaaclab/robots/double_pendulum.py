@@ -22,6 +22,8 @@ RADIUS = 0.1
 """Radius [m] of the capsules."""
 DENSITY = 500.0
 """Density [kg/m^3] of the capsules."""
+HINGE = (0.0, 0.0, 2.0)
+"""Where it hangs above the origin of its environment [m]."""
 ARMATURE = 0.1
 """Inertia [kg m^2] added on each hinge."""
 
@@ -69,7 +71,7 @@ def articulation() -> ArticulationCfg:
 
     return ArticulationCfg(
         spawn=spawn(ASSET),
-        init_state=ArticulationCfg.InitialStateCfg(pos=(0.0, 0.0, 2.0), joint_pos={"joint_.*": 0.0}),
+        init_state=ArticulationCfg.InitialStateCfg(pos=HINGE, joint_pos={"joint_.*": 0.0}),
         actuators={
             "hinges": ImplicitActuatorCfg(
                 joint_names_expr=["joint_.*"], joint_effort_limit=1500.0, stiffness=0.0, damping=0.0, armature=0.1

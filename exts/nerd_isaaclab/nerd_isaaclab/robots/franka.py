@@ -128,6 +128,7 @@ ROBOT = RobotRecord(
     name="franka",
     asset=ASSET,
     articulation=articulation,
+    default_task="NeRD-Franka-Reach-Position",
     # published: any angles, pi rad/s; here within the limits of the joints, which the published robot has not
     first_states={"joint_vel": math.pi},
 )

@@ -9,6 +9,7 @@
     nerd identify log_train.h5 log_val.h5 --parameters masses centres inertias frictions --out runs/arm
     nerd identify data/arm --spec arm.json --parameters masses --bounds masses=0.1:5 --hopping.hops 4 --out runs/arm
     nerd identify log_train.h5 log_val.h5 --transmission --learn-weights --leave-out swing_up --out runs/arm
+    nerd identify data/arm --spec arm.json --parameters masses --evolution.generations 40 --out runs/arm
     nerd identify data/arm --out runs/arm --resume
 """
 
@@ -99,7 +100,7 @@ def main(argv: list[str]) -> int:
     say(found.report.text())
     if found.report.refused:
         return 1
-    say(f"the model stands in {command.out / RESULT}")
+    say(f"the model stands in {command.out / RESULT}, the page in {command.out / 'report.html'}")
     return 0
 
 

@@ -19,7 +19,11 @@ from .experiment import Experiment
 GROUP = "nerd.experiments"
 """Group of entry points through which other packages add experiments."""
 
-BUILT_IN: dict[str, str] = {}
+BUILT_IN = {
+    "basin-hopping": "nerd_core.experiments.basin_hopping:EXPERIMENT",
+    "gradient-cost": "nerd_core.experiments.gradient_cost:EXPERIMENT",
+    "tossed-cube": "nerd_core.experiments.tossed_cube:EXPERIMENT",
+}
 """Experiments of this package, as ``module:name``."""
 
 

@@ -18,17 +18,16 @@ Example::
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import override
+from typing import Literal, override
 
 import torch
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from ..contact.grounds import Ground
+from ..dynamics import segmented_rollout
 from ..files.bounds import bounded, check_bounds
-from ..network.architectures.base import Past
 from ..predictor.predictor import Predictor
 from ..robot.frames import ChangeCfg, ChangeCodec
 from ..robot.physical_parameters import PhysicalParameters
@@ -38,8 +37,8 @@ LEAST_UNIT = 1.0e-3
 """Smallest unit of an error [rad, m, rad/s or m/s]: what does not move in the data must not weigh infinitely much."""
 
 
-DIFFERENCE = 1.0e-4
-"""Step of central differences, in free numbers and in learned weights."""
+DIFFERENCES = {"double": 1.0e-4, "single": 3.0e-3}
+"""Step of central differences, in free numbers and in learned weights, by precision."""
 
 DIFFERENCES_PER_CHUNK = 8
 """Roll-outs without gradients that take as much memory as one with."""
@@ -120,6 +119,10 @@ class CostCfg:
     """Steps that are kept in memory at once for the gradient."""
     chunk: int = bounded(512, at_least=1)
     """Windows that are rolled out at once."""
+    precision: Literal["double", "single"] = "double"
+    """Of roll-outs. In single precision the kernel takes the steps wherever it can: all without gradients, which are
+    those of differences too, and those with gradients to first states and learned weights alone, by its adjoint.
+    Gradients to physical parameters flow through PyTorch."""
 
     def __post_init__(self):
         check_bounds(self)
@@ -155,7 +158,7 @@ class RolloutCost:
         first_state_noise: tuple[float, float] | None = None,
         ground: Ground | None = None,
     ):
-        """Keeps the windows in double precision, in which the predictor has to be, too.
+        """Keeps the windows in the precision of the roll-outs, to which the predictor is brought, too.
 
         Args:
             predictor: The model; it has to take physical parameters.
@@ -167,8 +170,10 @@ class RolloutCost:
                 states of windows as well; None to take them as measured.
             ground: What the robot stands on.
         """
-        self.predictor, self.parameterisation, self.cfg = predictor.double(), parameterisation, cfg or CostCfg()
-        self.windows = Windows(windows.state.double(), windows.control.double(), windows.source)
+        self.parameterisation, self.cfg = parameterisation, cfg or CostCfg()
+        self._dtype = torch.float64 if self.cfg.precision == "double" else torch.float32
+        self.predictor = predictor.to(self._dtype)
+        self.windows = Windows(windows.state.to(self._dtype), windows.control.to(self._dtype), windows.source)
         self.ground = ground
         self._codec = ChangeCodec(predictor.spec, ChangeCfg(integration="none"))
         self.unit = self._units()
@@ -218,25 +223,25 @@ class RolloutCost:
     @torch.no_grad()
     def jacobian(self, steps: int | None = None, index: Tensor | None = None) -> Tensor:
         """Derivatives of the errors of windows with respect to the free numbers and then to the learned weights, by
-        central differences in double precision, shape (n, errors, numbers).
+        central differences, shape (n, errors, numbers), in double precision.
 
         Args:
             steps: Steps of the windows that are looked at; all by default.
             index: Numbers of the windows that are looked at; all by default.
         """
         rows = torch.arange(len(self.windows)) if index is None else index
-        free, columns = self.variables.free, []
-        eye = DIFFERENCE * torch.eye(len(free), dtype=free.dtype)
+        free, columns, difference = self.variables.free, [], DIFFERENCES[self.cfg.precision]
+        eye = difference * torch.eye(len(free), dtype=free.dtype)
         # Many robots at once: the differences of some free numbers, for all windows, are one roll-out.
         for part in eye.split(max(1, self.cfg.chunk * DIFFERENCES_PER_CHUNK // (2 * len(rows)))):
             sides = self._errors_of(torch.cat((free + part, free - part)), rows, steps)
-            columns += list((sides[: len(part)] - sides[len(part) :]) / (2.0 * DIFFERENCE))
+            columns += list((sides[: len(part)] - sides[len(part) :]) / (2.0 * difference))
         weights = self.variables.weights
-        eye = DIFFERENCE * torch.eye(sum(each.numel() for each in weights), dtype=free.dtype)
+        eye = difference * torch.eye(sum(each.numel() for each in weights), dtype=self._dtype)
         for part in eye.split(max(1, self.cfg.chunk * DIFFERENCES_PER_CHUNK // (2 * len(rows)))) if weights else ():
             sides = self._errors_with_weights(torch.cat((part, -part)), rows, steps)
-            columns += list((sides[: len(part)] - sides[len(part) :]) / (2.0 * DIFFERENCE))
-        return torch.stack(columns, dim=-1)
+            columns += list((sides[: len(part)] - sides[len(part) :]) / (2.0 * difference))
+        return torch.stack(columns, dim=-1).double()
 
     def _errors_of(self, free: Tensor, rows: Tensor, steps: int | None) -> Tensor:
         """Errors of windows for several robots, shape (robots, n, errors)."""
@@ -269,7 +274,7 @@ class RolloutCost:
         measured, first = self.windows.state[rows, 0], self.variables.first
         if first is None or self._noise is None:
             return measured
-        return self._codec.apply(measured, first[rows] * self._noise)
+        return self._codec.apply(measured, (first[rows] * self._noise).to(self._dtype))
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
@@ -281,32 +286,14 @@ class RolloutCost:
         if parameters is None and self.parameterisation.dim:
             parameters = self.parameterisation(self.variables.free)
         control = self.windows.control[rows, :steps]
-        states = torch.stack(list(self._motion(self.first_states(rows), control, parameters, grad)), dim=1)
+        first = self.first_states(rows)
+        with torch.set_grad_enabled(grad):
+            states = segmented_rollout(
+                self.predictor, first, control, self.cfg.segment, self.ground, parameters=parameters
+            )
+            states = torch.stack(list(states), dim=1)
         errors = self._codec.encode(states, self.windows.state[rows, 1 : steps + 1])
-        return errors / self.unit
-
-    def _motion(
-        self, state: Tensor, control: Tensor, parameters: PhysicalParameters | None, grad: bool
-    ) -> Iterator[Tensor]:
-        """States behind the first, one after the other, computed in segments."""
-        past: Past | None = None
-
-        def advance(state: Tensor, past: Past | None, control: Tensor) -> tuple[list[Tensor], Past | None]:
-            found = []
-            for held in control.unbind(1):
-                contacts = self.predictor.contacts(state, self.ground)
-                prediction, past = self.predictor.extend(state, held, contacts, past, parameters)
-                state = self.predictor.next_state(state, prediction)
-                found.append(state)
-            return found, past
-
-        for segment in control.split(self.cfg.segment, dim=1):
-            if grad:
-                found, past = checkpoint(advance, state, past, segment, use_reentrant=False)  # type: ignore[misc]
-            else:
-                found, past = advance(state, past, segment)
-            yield from found
-            state = found[-1]
+        return errors.double() / self.unit
 
     def prior_slopes(self) -> tuple[Tensor, Tensor]:
         """First and second derivatives of what the prior costs, with respect to the free numbers and then to the
@@ -345,7 +332,7 @@ class RolloutCost:
     def _units(self) -> Tensor:
         """Units of errors, weights included, shape (D,): how far windows go from their first states."""
         begin = self.windows.state[:, :1].expand_as(self.windows.state[:, 1:])
-        moved = self._codec.encode(begin, self.windows.state[:, 1:]).square().mean((0, 1)).sqrt()
+        moved = self._codec.encode(begin, self.windows.state[:, 1:]).double().square().mean((0, 1)).sqrt()
         weight = self.cfg.velocity_weight**0.5
         units = self._per_change(1.0, 1.0 / weight if weight else float("inf"))
         return moved.clamp(min=LEAST_UNIT) * units

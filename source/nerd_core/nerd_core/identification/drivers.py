@@ -237,7 +237,7 @@ def hop(search: LocalSearch, start: np.ndarray, cfg: HoppingCfg, report: Callabl
     """
     random = np.random.default_rng(cfg.seed)
     here = best = Basin(*search(np.asarray(start, dtype=float)))
-    with _Processes(cfg.workers) as run:
+    with Processes(cfg.workers) as run:
         for number in range(cfg.hops):
             steps = cfg.step * np.exp(random.uniform(math.log(HOP_RANGE[0]), math.log(HOP_RANGE[1]), cfg.workers))
             places = [here.place + step * random.standard_normal(len(here.place)) for step in steps]
@@ -255,16 +255,21 @@ def hop(search: LocalSearch, start: np.ndarray, cfg: HoppingCfg, report: Callabl
     return best
 
 
-class _Processes:
+class Processes:
     """Runs a function for several places, in processes if there is more than one."""
 
     def __init__(self, count: int):
+        """Starts the processes.
+
+        Args:
+            count: How many.
+        """
         self._pool = None
         if count > 1:
             self._pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _one_thread)
 
-    def __enter__(self) -> Callable[[LocalSearch, list[np.ndarray]], list[Any]]:
-        return lambda search, places: list((map if self._pool is None else self._pool.map)(search, places))
+    def __enter__(self) -> Callable[[Callable[[np.ndarray], Any], list[np.ndarray]], list[Any]]:
+        return lambda function, places: list((map if self._pool is None else self._pool.map)(function, places))
 
     def __exit__(self, *_: object) -> None:
         if self._pool is not None:
@@ -299,4 +304,4 @@ class Descent:
         return free.detach().numpy().copy(), value
 
 
-__all__ = ["Basin", "Descent", "DescentCfg", "HoppingCfg", "LocalSearch", "descend", "hop"]
+__all__ = ["Basin", "Descent", "DescentCfg", "HoppingCfg", "LocalSearch", "Processes", "descend", "hop"]

@@ -23,6 +23,10 @@ from ..predictor.predictor import Predictor
 from ..training.metrics import state_errors
 from .cost import Windows
 
+WITHIN_NOISE = 0.02
+"""Share by which an error may be larger where another one is smaller: what does not move in the data is as far off as
+the noise of the measurement, before and after."""
+
 
 @dataclass(frozen=True)
 class ReplayError:
@@ -72,13 +76,16 @@ def _squares(predictor: Predictor, states: Tensor, truth: Tensor) -> dict[str, T
 
 
 def gate(before: ReplayError, after: ReplayError) -> str:
-    """Why a new model may not take the place of an old one; empty if it may.
+    """Why a new model may not take the place of an old one; empty if it may: where no error is larger, or one is
+    smaller and none larger than within the noise.
 
     Args:
         before: Errors of the old one on held-out motion.
         after: Errors of the new one on the same.
     """
-    worse = [name for name, value in after.mean.items() if not value <= before.mean[name]]
+    gains = any(value < (1.0 - WITHIN_NOISE) * before.mean[name] for name, value in after.mean.items())
+    allowed = 1.0 + (WITHIN_NOISE if gains else 0.0)
+    worse = [name for name, value in after.mean.items() if not value <= allowed * before.mean[name]]
     if not worse:
         return ""
     told = ", ".join(f"{name} {before.mean[name]:.4g} -> {after.mean[name]:.4g}" for name in worse)

@@ -27,16 +27,20 @@ from ..files.safe_files import MAX_JSON_BYTES, UnsafeFile, parse_json, read_byte
 from ..files.serialization import to_plain
 from ..predictor.predictor import Predictor
 from ..robot.physical_parameters import specification_with
+from .calibration import calibration_of, write_calibration
 from .cost import CostCfg, RolloutCost
 from .drivers import Descent, DescentCfg, HoppingCfg, descend, hop
+from .evolution import EvolutionCfg, Value, evolve
 from .identifiability import identifiability
 from .motion_data import MotionData
 from .parameterisation import Bounds, IdentificationError, Parameterisation
 from .replay import ReplayError, gate, replay
 from .report import Report, deviations_of
+from .report_page import page
 
-STATE, PARTIAL, RESULT = "search.json", "partial", "model"
-"""Files and folders of a run: where the search stands, the model there, and the one that was found."""
+STATE, PARTIAL, RESULT, CALIBRATION = "search.json", "partial", "model", "calibration.json"
+"""Files and folders of a run: where the search stands, the model there, the one that was found, and what it says of the
+robot for an engine."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,8 @@ class IdentifyCfg:
     """Local search."""
     hopping: HoppingCfg = field(default_factory=HoppingCfg)
     """Global search."""
+    evolution: EvolutionCfg = field(default_factory=EvolutionCfg)
+    """Global search by CMA-ES, before any hops."""
     cost: CostCfg = field(default_factory=CostCfg)
     """How roll-outs are judged in the search."""
 
@@ -144,6 +150,9 @@ def identify(
     )
     if out is not None:
         _write(out, made, report, cfg)
+        if not report.refused and parameterisation.dim:
+            found = parameterisation(cost.variables.free.detach())
+            write_calibration(out / CALIBRATION, calibration_of(predictor.spec, found))
     return Identified(made, report)
 
 
@@ -171,16 +180,14 @@ def with_parameters(predictor: Predictor, parameterisation: Parameterisation, fr
 
 def _search(cost: RolloutCost, cfg: IdentifyCfg, out: Path | None, resume: bool, say: Callable[[str], None]) -> None:
     """Moves the variables of the cost to where it is low; writes down where the search stands."""
-    free, stage = cost.variables.free, 0
+    stage = 0
     if resume:
         if out is None:
             raise IdentificationError("got resume without a folder, expected the folder of the search to go on with")
         stage = _load(cost, out)
         say(f"going on behind stage {stage} of {len(cfg.descent.growth)}")
-    elif cfg.hopping.hops and cost.parameterisation.dim:
-        best = hop(Descent(cost, cfg.descent), free.detach().numpy(), cfg.hopping, say)
-        with torch.no_grad():
-            free.copy_(torch.from_numpy(best.place))
+    elif cost.parameterisation.dim:
+        _search_globally(cost, cfg, say)
     for number in range(stage, len(cfg.descent.growth)):
         share = cfg.descent.growth[number]
         descend(cost, _one_stage(cfg.descent, share, number), say)
@@ -188,6 +195,18 @@ def _search(cost: RolloutCost, cfg: IdentifyCfg, out: Path | None, resume: bool,
             _save(cost, out, number + 1)
     if cfg.polish:
         descend(cost, DescentCfg("lbfgs", (1.0,), cfg.polish), say)
+
+
+@torch.no_grad()
+def _search_globally(cost: RolloutCost, cfg: IdentifyCfg, say: Callable[[str], None]) -> None:
+    """Moves the free numbers to the best basin that evolution and hops find, where they are asked for."""
+    free = cost.variables.free
+    if cfg.evolution.generations:
+        free.copy_(torch.from_numpy(evolve(Value(cost), free.detach().numpy().copy(), cfg.evolution, say).place))
+    if cfg.hopping.hops:
+        with torch.enable_grad():
+            best = hop(Descent(cost, cfg.descent), free.detach().numpy().copy(), cfg.hopping, say)
+        free.copy_(torch.from_numpy(best.place))
 
 
 def _one_stage(cfg: DescentCfg, share: float, number: int) -> DescentCfg:
@@ -257,6 +276,7 @@ def _write(out: Path, predictor: Predictor, report: Report, cfg: IdentifyCfg) ->
     out.mkdir(parents=True, exist_ok=True)
     write_json(out / "report.json", report.plain())
     write_text(out / "report.txt", report.text() + "\n")
+    write_text(out / "report.html", page(report, predictor.spec))
     if not report.refused:
         checkpoint.save(
             out / RESULT,
@@ -267,4 +287,4 @@ def _write(out: Path, predictor: Predictor, report: Report, cfg: IdentifyCfg) ->
         )
 
 
-__all__ = ["PARTIAL", "RESULT", "STATE", "Identified", "IdentifyCfg", "identify", "with_parameters"]
+__all__ = ["CALIBRATION", "PARTIAL", "RESULT", "STATE", "Identified", "IdentifyCfg", "identify", "with_parameters"]

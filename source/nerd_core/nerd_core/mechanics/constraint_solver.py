@@ -155,7 +155,7 @@ class ConstraintSolver(nn.Module):
         tables: dict[str, Tensor] = {}
         for name, value, none in (("lower", rows.lower_limit, -math.inf), ("upper", rows.upper_limit, math.inf)):
             if value is not None:
-                turning = torch.tensor([bool(joint.wraps) for joint in self.spec.joints], device=value.device)
+                turning = value.new_tensor([bool(joint.wraps) for joint in self.spec.joints], dtype=torch.bool)
                 tables[name] = value.masked_fill(turning, none).t().index_select(0, self.joints)
                 attributes["has_stop"] = [not self.spec.joints[i].wraps for i in self._order]
         modules = {"contacts": self.contacts.with_parameters(rows), "drives": self.drives.with_parameters(rows)}

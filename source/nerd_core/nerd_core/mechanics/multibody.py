@@ -139,7 +139,7 @@ class Multibody(nn.Module):
         self._require_masses()
 
     def with_parameters(self, rows: PhysicalParameters) -> Multibody:
-        """The same bodies with other masses, centres, inertias and armatures.
+        """The same bodies with other masses, centres, inertias, places and armatures.
 
         Args:
             rows: What :meth:`PhysicalParameters.rows` gave.
@@ -153,7 +153,10 @@ class Multibody(nn.Module):
             tables["_inertia_root"], tables["_inverse_root"] = inertia_root(rows.inertia.permute(1, 2, 3, 0))
         if rows.armature is not None:
             tables["_armature"] = nn.functional.pad(rows.armature, (self.root_dim, 0)).t()
-        return altered(self, tables)
+        if rows.parent_pos is None:
+            return altered(self, tables)
+        kinematics = altered(self._kinematics, self._kinematics.tables_with(rows.parent_pos))
+        return altered(self, tables, {"_kinematics": kinematics})
 
     @property
     def total_mass(self) -> Tensor:

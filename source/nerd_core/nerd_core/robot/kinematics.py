@@ -82,6 +82,18 @@ class ForwardKinematics(nn.Module):
         for name, value in constants.items():
             self.register_buffer(name, value, persistent=False)
 
+    def tables_with(self, parent_pos: Tensor) -> dict[str, Tensor]:
+        """Tables in which the same robot has other places of joints, by name.
+
+        Args:
+            parent_pos: Places of the bodies' joints in the frames of their parents [m], shape (M or 1, B, 3).
+        """
+        below_root = self.row_of_body.argsort()[1:]
+        own = torch.tensor([body.parent_pos for body in self.spec.bodies]).to(parent_pos)
+        moved = (parent_pos - own)[:, below_root].permute(1, 2, 0).unsqueeze(2)
+        constant = self._constant.expand(*self._constant.shape[:-1], moved.shape[-1])
+        return {"_constant": torch.cat((constant[:, :, :3], constant[:, :, 3:] + moved), dim=2)}
+
     def forward(self, state: Tensor) -> BodyPoses:
         """Poses of all bodies.
 

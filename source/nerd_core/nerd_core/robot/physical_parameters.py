@@ -29,6 +29,7 @@ OWN_SHAPES: dict[str, tuple[str | int, ...]] = {
     "mass": ("bodies",),
     "centre_of_mass": ("bodies", 3),
     "inertia": ("bodies", 3, 3),
+    "parent_pos": ("bodies", 3),
     "armature": ("joints",),
     "stiffness": ("joints",),
     "damping": ("joints",),
@@ -81,6 +82,9 @@ class PhysicalParameters:
     inertia: Tensor | None = None
     """Inertias about the centres of mass, axes of the bodies [kg m^2], symmetric, shape (..., B, 3, 3). They do not
     follow the masses: a body of twice the mass and the same form has twice the inertia."""
+    parent_pos: Tensor | None = None
+    """Places of the bodies' joints in the frames of their parents [m], shape (..., B, 3): how long links are. That of
+    the root changes nothing. Contacts are computed before a step, with the specification's places."""
     armature: Tensor | None = None
     """Inertia added to each joint [kg m^2 or kg], shape (..., J)."""
     stiffness: Tensor | None = None
@@ -194,6 +198,7 @@ def specified(spec: RobotSpec) -> PhysicalParameters:
         mass=torch.tensor([inertia.mass for inertia in inertias]),
         centre_of_mass=torch.tensor([inertia.centre for inertia in inertias]),
         inertia=torch.tensor(matrices),
+        parent_pos=torch.tensor([body.parent_pos for body in spec.bodies]),
         gravity=torch.tensor(spec.gravity),
         **of_joints,
     )
@@ -206,7 +211,7 @@ def specification_with(spec: RobotSpec, parameters: PhysicalParameters) -> Robot
         spec: The robot.
         parameters: Parameters without leading dimensions, of those that :func:`specified` gives.
     """
-    known = {"mass", "centre_of_mass", "inertia", "gravity", *JOINT_FIELDS}
+    known = {"mass", "centre_of_mass", "inertia", "parent_pos", "gravity", *JOINT_FIELDS}
     shaped = {name: tuple(getattr(parameters, name).shape) == own_shape(spec, name) for name in parameters.given}
     wrong = [name for name, fits in shaped.items() if not fits or name not in known]
     if wrong:
@@ -224,6 +229,8 @@ def specification_with(spec: RobotSpec, parameters: PhysicalParameters) -> Robot
         assert body.inertia is not None or not {"mass", "centre_of_mass", "inertia"} & set(values)
         if body.inertia is not None:
             bodies[row] = replace(body, inertia=_inertia_with(body.inertia, values, row))
+        if "parent_pos" in values:
+            bodies[row] = replace(bodies[row], parent_pos=tuple(values["parent_pos"][row]))
     gravity = tuple(values.get("gravity", spec.gravity))
     return replace(spec, joints=tuple(joints), bodies=tuple(bodies), gravity=gravity)
 

@@ -1,14 +1,15 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Running and spinning for a robot with a floating base, after the published Ant tasks (NeRD, arXiv 2508.15755, and its
-released code). Which robot, its efforts and its heights are filled in by :meth:`LocomotionEnvCfg.set_robot`.
+"""Running, spinning and walking for a robot with a floating base, after the published tasks (NeRD, arXiv 2508.15755,
+and its released code). Which robot, its torques and its heights are filled in by :meth:`LocomotionEnvCfg.set_robot`.
 
 Rewards of a control step, ``up`` and ``heading`` being the cosines of the root's z and x with the world's:
 
 * run: ``v_x + 0.1 up + heading``;
 * spin: ``w_z + up``;
-* spin-track: ``5 exp(-(w_z - 5)^2 - 0.1 w_x^2 - 0.1 w_y^2) + 0.1 up``.
+* spin-track: ``5 exp(-(w_z - 5)^2 - 0.1 w_x^2 - 0.1 w_y^2) + 0.1 up``;
+* walk: ``max(0, exp(-|v_xy - velocity|^2) + 0.5 exp(-w_z^2) - 2.5e-5 sum tau^2)``, after the published ANYmal tasks.
 
 Isaac Lab multiplies rewards by the control step (1/60 s), so a return here is 1/60 of the published one. The published
 world is y-up, this one z-up. Observations are the published numbers, 29 for an Ant: height, quaternion (x, y, z, w),
@@ -19,6 +20,7 @@ from dataclasses import MISSING
 
 import isaaclab.sim as sim_utils
 from isaaclab.assets import ArticulationCfg, AssetBaseCfg
+from isaaclab.envs.mdp import JointEffortActionCfg
 from isaaclab.managers import EventTermCfg, ObservationGroupCfg, ObservationTermCfg, RewardTermCfg
 from isaaclab.managers import TerminationTermCfg as DoneTermCfg
 from isaaclab.scene import InteractiveSceneCfg
@@ -26,7 +28,7 @@ from isaaclab.terrains import TerrainImporterCfg
 from isaaclab.utils import configclass, replace
 
 from ... import mdp
-from ..base_env_cfg import JointTorquesCfg, TaskEnvCfg, joint_efforts
+from ..base_env_cfg import JointTorquesCfg, TaskEnvCfg
 
 
 @configclass
@@ -117,6 +119,13 @@ class SpinTrackRewardsCfg:
 
 
 @configclass
+class WalkRewardsCfg:
+    """``max(0, exp(-|v_xy - velocity|^2) + 0.5 exp(-w_z^2) - 2.5e-5 sum tau^2)``."""
+
+    walk = RewardTermCfg(func=mdp.walking, weight=1.0, params={"velocity": (1.0, 0.0), "effort_weight": 2.5e-5})
+
+
+@configclass
 class TerminationsCfg:
     """End of the time, a fall, or a simulation that exploded."""
 
@@ -144,17 +153,19 @@ class LocomotionEnvCfg(TaskEnvCfg):
         self.sim.physics_material.dynamic_friction = 1.0
         self.sim.physics_material.restitution = 0.0
 
-    def set_robot(self, robot: ArticulationCfg, max_torque: float, min_height: float, drop: tuple[float, float]):
+    def set_robot(
+        self, robot: ArticulationCfg, torque: JointEffortActionCfg, min_height: float, drop: tuple[float, float]
+    ):
         """Fill in the robot. A robot's task calls it after ``__post_init__``.
 
         Args:
             robot: Its configuration.
-            max_torque: Torque of a full action on a joint [N m].
+            torque: What turns an action into torques.
             min_height: Height of the root [m] below which the robot counts as fallen.
             drop: Lowest and highest start above the initial position of the configuration [m]. High enough for the feet
                 to be clear of the ground in every start: the solver would throw the robot up.
         """
         self.scene.robot = replace(robot, prim_path="{ENV_REGEX_NS}/Robot")
-        self.actions.torque = joint_efforts(max_torque)
+        self.actions.torque = torque
         self.terminations.fallen.params["minimum"] = min_height
         self.events.reset_root.params["pose_range"]["z"] = drop  # pyright: ignore[reportIndexIssue]

@@ -47,6 +47,8 @@ class BodyParameters:
     """See :attr:`position`."""
     slide: wp.vec3
     """See :attr:`position`."""
+    parent_pos: wp.vec3
+    """Place of the joint in the frame of the parent [m], a part of :attr:`position`."""
     axis: wp.vec3
     """Axis of the joint, in the axes of the body."""
     anchor: wp.vec3

@@ -27,6 +27,7 @@ class ParameterRows:
     mass: wp.array2d[float]
     centre_of_mass: wp.array2d[wp.vec3]
     inertia: wp.array2d[wp.mat33]
+    parent_pos: wp.array2d[wp.vec3]
     armature: wp.array2d[float]
     stiffness: wp.array2d[float]
     damping: wp.array2d[float]
@@ -63,7 +64,7 @@ def own_number(values: wp.array2d[float], env: int, column: int, otherwise: floa
 
 @wp.func
 def copy_bodies(parameters: ParameterRows, env: int, nominal: Any, own: Any):
-    """Copies the bodies of the specification with the masses of an environment."""
+    """Copies the bodies of the specification with the masses and places of an environment."""
     for i in range(nominal.shape[0]):
         own[i] = nominal[i]
         own[i].mass = own_number(parameters.mass, env, i, nominal[i].mass)
@@ -71,6 +72,9 @@ def copy_bodies(parameters: ParameterRows, env: int, nominal: Any, own: Any):
             own[i].centre_of_mass = parameters.centre_of_mass[row_of(parameters.centre_of_mass, env), i]
         if row_of(parameters.inertia, env) >= 0:
             own[i].inertia = parameters.inertia[row_of(parameters.inertia, env), i]
+        if nominal[i].parent >= 0 and row_of(parameters.parent_pos, env) >= 0:
+            moved = parameters.parent_pos[row_of(parameters.parent_pos, env), i] - nominal[i].parent_pos
+            own[i].position = nominal[i].position + moved
         if nominal[i].joint >= 0:
             own[i].armature = own_number(parameters.armature, env, nominal[i].joint, nominal[i].armature)
 

@@ -254,7 +254,7 @@ def _bodies(spec: RobotSpec, velocities: dict[int, int]) -> list[Any]:
         if joint is not None:
             found.axis = wp.vec3(*(child @ torch.tensor(joint.axis, dtype=torch.double)).tolist())
             found.armature = joint.armature
-        found.anchor = wp.vec3(*body.child_pos)
+        found.anchor, found.parent_pos = wp.vec3(*body.child_pos), wp.vec3(*body.parent_pos)
         found.mass, found.centre_of_mass = inertia.mass, wp.vec3(*inertia.centre)
         found.inertia = wp.mat33(xx, xy, xz, xy, yy, yz, xz, yz, zz)
         bodies.append(found)

@@ -11,6 +11,7 @@ masses; here it is 7.5 N m, as in Isaac Lab's own Ant task for the same robot. A
 from isaaclab.utils import configclass
 
 from ....robots import ant
+from ...base_env_cfg import joint_efforts
 from ..locomotion_env_cfg import LocomotionEnvCfg, SpinRewardsCfg, SpinTrackRewardsCfg
 
 
@@ -23,7 +24,7 @@ class AntRunEnvCfg(LocomotionEnvCfg):
         up to 6 m/s.
         """
         super().__post_init__()
-        self.set_robot(ant.articulation(), max_torque=7.5, min_height=0.3, drop=(0.18, 0.28))
+        self.set_robot(ant.articulation(), joint_efforts(7.5), min_height=0.3, drop=(0.18, 0.28))
 
 
 @configclass

@@ -1,0 +1,43 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""The tossed cube: its paths depend on what is looked for, and the smoke run finds it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from nerd_core.experiments.tossed_cube import EXPERIMENT, TossedCubeCfg, Tosses
+
+
+def test_friction_brakes_and_restitution_lifts():
+    """A rough cube slides less far than a smooth one, and one that bounces rises higher after its first impact."""
+    tosses = Tosses(replace(EXPERIMENT.smoke, steps=60, tosses=4))
+    paths = tosses.paths(torch.tensor([[0.05, 0.0], [0.8, 0.0], [0.05, 0.8]]), tosses.searched)
+    way, height = paths[..., -1, 0].mean(1), paths[..., 35:, 2].amax(-1).mean(1)
+    assert way[0] > way[1] + 0.05 and height[2] > height[0] + 0.02
+
+
+def test_the_truth_has_no_error():
+    """Errors are zero for the true parameters and not for others; those of one start do not hang on another's."""
+    tosses = Tosses(EXPERIMENT.smoke)
+    errors = tosses.errors(torch.tensor([EXPERIMENT.smoke.truth, (0.8, 0.1)]))
+    assert float(errors[0].abs().max()) < 1e-5 and float(errors[1].square().mean()) > 1e-4
+    torch.testing.assert_close(tosses.errors(torch.tensor([[0.8, 0.1]]))[0], errors[1], rtol=1e-3, atol=1e-4)
+
+
+def test_the_smoke_run_matches_paths_it_was_not_given():
+    """On other tosses what was found is many times nearer to the truth than the wrong start."""
+    figures = EXPERIMENT.run(EXPERIMENT.smoke, lambda _: None).figures
+    assert figures["matching_share"] > 0.5
+    assert figures["path_error_found_m"] < 0.2 * figures["path_error_start_m"]
+    assert abs(figures["friction_found"] - 0.2) < 0.02
+
+
+def test_a_truth_at_the_edge_is_refused():
+    """Contradictory settings are one message."""
+    with pytest.raises(ValueError, match="expected friction and restitution between"):
+        TossedCubeCfg(truth=(0.2, 0.95))
