@@ -47,8 +47,9 @@ DRAG = (0.05, 0.03)
 """Drag of the joints [N m s^2/rad^2]."""
 PLAY, STIFFNESS = 0.6, 3.0
 """The spring of the elbow: angle within which it does nothing [rad], and its stiffness beyond [N m/rad]."""
-COULOMB = (0.3, 0.2)
-"""Coulomb friction of the joints [N m]."""
+COULOMB, REST = (0.3, 0.2), 0.1
+"""Coulomb friction of the joints [N m], and the speed around which its direction changes over [rad/s]: what holds a
+joint at rest would depend on everything else that pulls at it."""
 
 EXPECTED: dict[Case, frozenset[tuple[str, str]]] = {
     case: frozenset((joint, f"joint_vel[{joint}]") for joint in JOINTS) for case in get_args(Case)
@@ -114,10 +115,8 @@ def double_pendulum(case: Case | None = None) -> RobotSpec:
         case: What the joints have, if the specification can say it; None for nothing.
     """
     damping = DAMPING if case == "damping" else (0.0, 0.0)
-    friction = COULOMB if case == "coulomb" else (0.0, 0.0)
     joints = tuple(
-        Joint(name, "revolute", (0.0, 1.0, 0.0), damping=d, friction=f, dynamic_friction=f)
-        for name, d, f in zip(JOINTS, damping, friction, strict=True)
+        Joint(name, "revolute", (0.0, 1.0, 0.0), damping=each) for name, each in zip(JOINTS, damping, strict=True)
     )
     link = Inertia(1.0, (0.0, 0.0, -0.25), (0.021, 0.021, 0.001))
     return RobotSpec(
@@ -145,6 +144,8 @@ def law(case: Case, state: Tensor) -> Tensor:
     pos, vel = state[:, :2], state[:, 2:]
     if case == "drag":
         return -state.new_tensor(DRAG) * vel * vel.abs()
+    if case == "coulomb":
+        return -state.new_tensor(COULOMB) * (vel / REST).tanh()
     if case == "play":
         beyond = pos.sign() * (pos.abs() - PLAY).clamp(min=0.0)
         return -STIFFNESS * beyond * state.new_tensor((0.0, 1.0))
@@ -346,7 +347,7 @@ EXPERIMENT = Experiment(
         seconds=1.0,
         samples=300,
         sizes=(10, 100),
-        lasso=LassoCfg(kappas=(0.01, 0.1), ridges=(1.0e-3,), iterations=100, folds=3, refit_iterations=30),
+        lasso=LassoCfg(kappas=(0.01, 0.03, 0.1), ridges=(3.0e-3,), iterations=120, folds=3, refit_iterations=60),
     ),
 )
 

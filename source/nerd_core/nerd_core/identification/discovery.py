@@ -46,6 +46,9 @@ Group = tuple[str, str]
 LINEAR = 1.0e-3
 """Largest share by which a step may differ from a linear one."""
 
+ROUNDING = 1.0e-9
+"""Share of a step that rounding may make."""
+
 LEAST_SHARE = 0.01
 """Least unit of an output, as a share of the largest, so that what is not needed is not blown up."""
 
@@ -194,7 +197,8 @@ def _linearised(
                 bias[element, 0, output] = sign
                 sides.append(mechanics(state, control) - plain)
             bias[element, 0, output] = 0.0
-            if float((sides[0] + sides[1]).norm()) > LINEAR * float((sides[0] - sides[1]).norm()):
+            rounding = ROUNDING * float(plain.norm())
+            if float((sides[0] + sides[1]).norm()) > LINEAR * float((sides[0] - sides[1]).norm()) + rounding:
                 raise IdentificationError(
                     f"got steps of '{mechanics.spec.name}' that are not linear in {list(networks.blueprint.outputs)}: "
                     "expected forces or torques, and motion far from stops and ground"
