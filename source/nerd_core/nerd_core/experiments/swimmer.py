@@ -27,12 +27,11 @@ from torch import Tensor
 
 from ..dynamics import rollout
 from ..files.bounds import SEED, bounded, check_bounds
-from ..identification.cost import CostCfg, RolloutCost, joint_windows
-from ..identification.drivers import DescentCfg, descend
-from ..identification.parameterisation import Parameterisation
+from ..identification.force_fit import ForceSteps, fit_forces
+from ..mechanics.augmentation.augmented_step import AugmentedMechanics
 from ..mechanics.augmentation.blueprints import Blueprint
 from ..predictor.config import PredictorCfg
-from ..predictor.mechanics_prior import MechanicsPriorCfg
+from ..predictor.mechanics_prior import MechanicsPrior, MechanicsPriorCfg
 from ..predictor.predictor import Predictor
 from ..robot.frames import ChangeCfg, ChangeCodec
 from .experiment import Experiment, Figure, Result, Say
@@ -40,11 +39,14 @@ from .step_networks import FeedForwardStep, FitCfg, LstmStep, StepNetwork, fit, 
 from .swimmer_truth import MEDIA, swimmer, trajectories
 
 LINKS = "link_1|link_2"
+SEES = "body_lin_vel,body_ang_vel; hidden=16,16; odd"
 BLUEPRINTS = (
-    f"body_force[{LINKS}],body_torque[{LINKS}]<-body_lin_vel,body_ang_vel; hidden=20,20; odd",
-    "joint_torque[hinge]<-joint_pos,joint_vel[*]; hidden=8,8",
+    f"body_force[{LINKS}]<-{SEES}; scale=0.004",
+    f"body_torque[{LINKS}]<-{SEES}",
+    "joint_torque[hinge]<-joint_pos,joint_vel[*]; hidden=8,8; scale=0.1",
 )
-"""What a fluid may do: a force and a torque on each link by its own velocity, and a torque of the hinge."""
+"""What a fluid may do: a force and a torque on each link by its own velocity, and a torque of the hinge. Drag is of the
+order of millinewtons."""
 
 LARGEST = 1637
 """Most weights of the hybrid's networks, those of the published one."""
@@ -66,10 +68,8 @@ class SwimmerCfg:
     """Their first steps, which are learned from."""
     steps: int = bounded(900, at_least=1)
     """Steps that are rolled out."""
-    iterations: int = bounded(150, at_least=1)
+    iterations: int = bounded(1500, at_least=1)
     """Iterations of L-BFGS for the hybrid, on single steps."""
-    roll_out_iterations: int = bounded(10, at_least=1)
-    """More of them, on windows of ten steps."""
     baseline: FitCfg = field(default_factory=FitCfg)
     """How the networks without mechanics are trained."""
     many: int = bounded(1000, at_least=0)
@@ -110,7 +110,7 @@ def run(settings: SwimmerCfg, say: Say) -> Result:
             Motion(*trajectories(MEDIA[medium], settings.trajectories, settings.steps, settings.seed + shift))
             for shift in (0, 1000)
         )
-        movers = _movers(settings, seen.first(settings.learned_steps))
+        movers = _movers(settings, seen.first(settings.learned_steps), say)
         count = movers.parameters
         figures["parameters_hybrid"] = count
         curves = {}
@@ -143,9 +143,9 @@ class Movers(NamedTuple):
     """Weights of the hybrid's networks."""
 
 
-def _movers(cfg: SwimmerCfg, motion: Motion) -> Movers:
+def _movers(cfg: SwimmerCfg, motion: Motion, say: Say) -> Movers:
     """All models, learned from motion."""
-    hybrid = hybrid_of(cfg, motion)
+    hybrid = hybrid_of(cfg, motion, say)
     networks = {}
     for name, make in BASELINES.items():
         torch.manual_seed(cfg.seed)
@@ -171,27 +171,26 @@ def weights_of(predictor: Predictor) -> int:
     return sum(each.numel() for name, each in predictor.named_parameters() if ".augmentation." in name)
 
 
-def hybrid_of(cfg: SwimmerCfg, motion: Motion) -> Predictor:
-    """Mechanics with networks that are learned from motion: on single steps, then on roll-outs of ten.
+def hybrid_of(cfg: SwimmerCfg, motion: Motion, say: Say) -> Predictor:
+    """Mechanics with networks that are learned from single steps of motion.
 
     Args:
         cfg: Settings.
         motion: What is learned from.
+        say: Told how well it went.
     """
     torch.manual_seed(cfg.seed)
     predictor = mechanics_of(BLUEPRINTS)
     if weights_of(predictor) > LARGEST:
         raise ValueError(f"got {weights_of(predictor)} weights of the hybrid, expected at most {LARGEST}")
-    state, control = (each.float() for each in motion)
-    flat = state[:, :-1].flatten(0, 1), control.flatten(0, 1), state[:, 1:].flatten(0, 1)
-    predictor.update_statistics(*flat)
-    predictor.finalise_statistics()
-    runs = [(f"run {i}", *each) for i, each in enumerate(zip(*motion, strict=True))]
-    for window, stride, iterations in ((1, 2, cfg.iterations), (10, 20, cfg.roll_out_iterations)):
-        windows = joint_windows(runs, window, stride)
-        settings = CostCfg(segment=window, chunk=4096, robust=1.0e6)
-        cost = RolloutCost(predictor, Parameterisation(predictor.spec, ()), windows, settings, learn_weights=True)
-        descend(cost, DescentCfg(growth=(1.0,), iterations=iterations))
+    prior = predictor.double().prior
+    assert isinstance(prior, MechanicsPrior) and isinstance(prior.mechanics, AugmentedMechanics)
+    mechanics, state = prior.mechanics, motion.state
+    flat = state[:, :-1].flatten(0, 1), motion.control.flatten(0, 1), state[:, 1:].flatten(0, 1)
+    mechanics.update_statistics(*flat[:2])
+    mechanics.finalise_statistics()
+    left = fit_forces(mechanics, ForceSteps.of(mechanics, *flat), cfg.iterations)
+    say(f"hybrid: {left:.2e} of what mechanics leave of a step is left")
     return predictor
 
 
@@ -249,8 +248,7 @@ EXPERIMENT = Experiment(
         trajectories=4,
         learned_steps=40,
         steps=80,
-        iterations=20,
-        roll_out_iterations=1,
+        iterations=100,
         baseline=FitCfg(updates=20, window=10, batch=16),
         many=0,
     ),

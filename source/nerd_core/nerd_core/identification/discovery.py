@@ -38,16 +38,11 @@ from ..files.bounds import SEED, bounded, check_bounds
 from ..mechanics.augmentation.augmentation import BlueprintNetworks
 from ..mechanics.augmentation.augmented_step import AugmentedMechanics
 from ..mechanics.augmentation.networks import ElementNetworks
+from .force_fit import ForceSteps
 from .parameterisation import IdentificationError
 
 Group = tuple[str, str]
 """Name of the joint, body or slot whose network it is, and of what this network sees."""
-
-LINEAR = 1.0e-3
-"""Largest share by which a step may differ from a linear one."""
-
-ROUNDING = 1.0e-9
-"""Share of a step that rounding may make."""
 
 LEAST_SHARE = 0.01
 """Least unit of an output, as a share of the largest, so that what is not needed is not blown up."""
@@ -159,15 +154,14 @@ def response_of(
         control: Controls, shape (N, C).
         next_state: States one control step later, shape (N, S).
     """
-    if networks.blueprint.sharing != "separate" or bool(networks.networks.weights[-1].any()):
-        raise IdentificationError("got networks that are shared or not new, expected new ones with sharing=separate")
-    codec = mechanics.codec
-    velocities = torch.cat([torch.arange(codec.dim)[part] for name, part in codec.slices.items() if name[-3:] == "vel"])
-    plain = mechanics(state, control)
-    left = (codec.encode(state, next_state) - plain)[:, velocities]
-    if not bool(left.isfinite().all()):
-        raise IdentificationError(f"got steps of '{mechanics.spec.name}' that are not finite, expected measured states")
-    jacobian = _linearised(mechanics, networks, state, control, plain)[:, velocities]
+    is_alone = len(mechanics.augmentation.parts) == 1
+    if networks.blueprint.sharing != "separate" or bool(networks.networks.weights[-1].any()) or not is_alone:
+        raise IdentificationError(
+            "got networks that are shared, not new, or not alone, expected new ones of one "
+            "blueprint with sharing=separate"
+        )
+    steps = ForceSteps.of(mechanics, state, control, next_state)
+    left, jacobian = steps.left, steps.answers[0].flatten(2)
     if jacobian.shape[1] < jacobian.shape[2] or bool((torch.linalg.matrix_rank(jacobian) < jacobian.shape[2]).any()):
         raise IdentificationError(
             f"got the outputs {list(networks.blueprint.outputs)} of '{mechanics.spec.name}', which its motion cannot "
@@ -181,30 +175,8 @@ def response_of(
         )
     own = own.clamp(min=LEAST_SHARE * float(own.max()))
     shape = networks.unit.shape
-    features = networks.features(mechanics.readings(state, control)) / networks.input_scale
+    features = networks.features(steps.readings) / networks.input_scale
     return Response(features, (needed / own).unflatten(-1, shape), own.unflatten(0, shape))
-
-
-def _linearised(
-    mechanics: AugmentedMechanics, networks: BlueprintNetworks, state: Tensor, control: Tensor, plain: Tensor
-) -> Tensor:
-    """Change of state per number that the networks say, shape (N, D, E O)."""
-    bias, columns = networks.networks.biases[-1], []
-    for element in range(bias.shape[0]):
-        for output in range(bias.shape[2]):
-            sides = []
-            for sign in (1.0, -1.0):
-                bias[element, 0, output] = sign
-                sides.append(mechanics(state, control) - plain)
-            bias[element, 0, output] = 0.0
-            rounding = ROUNDING * float(plain.norm())
-            if float((sides[0] + sides[1]).norm()) > LINEAR * float((sides[0] - sides[1]).norm()) + rounding:
-                raise IdentificationError(
-                    f"got steps of '{mechanics.spec.name}' that are not linear in {list(networks.blueprint.outputs)}: "
-                    "expected forces or torques, and motion far from stops and ground"
-                )
-            columns.append(0.5 * (sides[0] - sides[1]))
-    return torch.stack(columns, dim=-1)
 
 
 def discover(

@@ -123,15 +123,32 @@ class BlueprintNetworks(nn.Module):
                 found.append(Columns(label, slice(begin, begin + each.width)))
         return found
 
+    def said(self, readings: Readings) -> Tensor:
+        """What the networks say, in :attr:`unit`, shape (M, E, outputs).
+
+        Args:
+            readings: The quantities.
+        """
+        said = self.networks(self.features(readings) / self.input_scale)
+        if not self.blueprint.odd:
+            return said
+        return 0.5 * (said - self.networks(self.features(readings, -1.0) / self.input_scale))
+
     def forward(self, readings: Readings) -> None:
         """Changes quantities of a physics step, in place.
 
         Args:
             readings: The quantities.
         """
-        said = self.networks(self.features(readings) / self.input_scale)
-        if self.blueprint.odd:
-            said = 0.5 * (said - self.networks(self.features(readings, -1.0) / self.input_scale))
+        self.put(readings, self.said(readings))
+
+    def put(self, readings: Readings, said: Tensor) -> None:
+        """Changes quantities of a physics step by what networks say, in place.
+
+        Args:
+            readings: The quantities.
+            said: As of :meth:`said`, shape (1 or M, E, outputs).
+        """
         parts = (self.unit * said).split(self._widths, dim=-1)
         for term, delta in zip(self.blueprint.output_terms(), parts, strict=True):
             name, before = term.quantity.name, readings[term.quantity.name]

@@ -30,10 +30,11 @@ from ...robot.parts import Control
 from ...robot.physical_parameters import PhysicalParameters
 from ...robot.spec import RobotSpec
 from ..actuators import is_explicit
+from ..altered import altered
 from ..config import MechanicsCfg
 from ..constraint_solver import ConstraintSolver
 from ..step import Mechanics
-from .augmentation import Augmentation
+from .augmentation import Augmentation, BlueprintNetworks
 from .quantities import PARAMETERS
 from .readings import Readings, advanced
 
@@ -105,6 +106,18 @@ class AugmentedMechanics(Mechanics):
             now = torch.cat((moved, following[:, place.stop :]), dim=-1)
         self._passed = 0
         return self._change(state, now).reshape(*lead, self.codec.dim)
+
+    def changed_by(self, networks: BlueprintNetworks, said: Tensor, state: Tensor, control: Tensor) -> Tensor:
+        """The change of state if some networks said something given, and the others nothing, shape (M, D).
+
+        Args:
+            networks: Some of the networks.
+            said: What they say in their units, shape (1 or M, E, outputs).
+            state: States, shape (M, S).
+            control: Controls, shape (M, C).
+        """
+        found = altered(self, {}, _augment=lambda readings: networks.put(readings, said))
+        return found(state, control)
 
     def update_statistics(self, state: Tensor, control: Tensor, contacts: Contacts | None = None) -> None:
         """Takes states into the units of what the networks see; arguments as of :meth:`forward`."""
