@@ -84,7 +84,8 @@ def test_the_page_works_up_to_a_model(model: str, package: Path):
     assert "1 warnings, 0 obstacles" in model
     told = re.search(r"^```\n(warning .*?)\n", PAGE.read_text(), flags=re.MULTILINE)
     assert told is not None and " ".join(told[1].split()) in " ".join(model.split())
-    assert read_config(package / "runs" / "solo12" / "best").predictor.force_head
+    prior = read_config(package / "runs" / "solo12" / "best").predictor.prior
+    assert prior is not None and prior.kind == "mechanics"
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from nerd_core.dynamics import rollout
-from nerd_core.identification.calibration import Calibration, calibration_of, write_calibration
+from nerd_core.identification.engine_calibration import EngineCalibration, calibration_of, write_calibration
 from nerd_core.identification.parameterisation import IdentificationError, Parameterisation
 from nerd_core.mechanics.kernel.verification import SWITCH
 from nerd_core.predictor.config import PredictorCfg
@@ -37,7 +37,7 @@ def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         cfg.scene.robot.init_state.pos = (0.0, 0.0, 8.0)
         cfg.nerd.calibration = str(file)
 
-    write_calibration(file, Calibration("double_pendulum", joints={JOINT: {"armature": ARMATURE}}))
+    write_calibration(file, EngineCalibration("double_pendulum", joints={JOINT: {"armature": ARMATURE}}))
     env = make_env("NeRD-Double-Pendulum", COUNT, change=lift)
     env.reset(seed=0)
     yield env
@@ -67,7 +67,7 @@ def test_physx_moves_as_mechanics_with_the_same_parameters(env: Any, monkeypatch
     """With a calibration in the engine PhysX takes the steps of mechanics with these parameters, and not the asset's;
     the asset's own numbers as a calibration bring the former motion back to the last bit.
     """
-    from nerd_isaaclab.physics.calibration import apply_calibration
+    from nerd_isaaclab.physics.engine_calibration import apply_calibration
 
     spec = env.robot_spec
     parameterisation = Parameterisation(spec, GROUPS)
@@ -93,10 +93,10 @@ def test_physx_moves_as_mechanics_with_the_same_parameters(env: Any, monkeypatch
 
 def test_a_calibration_of_another_robot_is_refused(env: Any, tmp_path: Path):
     """Names that the robot has not are one message, and nothing is written."""
-    from nerd_isaaclab.physics.calibration import apply_calibration
+    from nerd_isaaclab.physics.engine_calibration import apply_calibration
 
     before = env.robot.data.body_mass.torch.clone()
     upper = env.robot.body_names[-1]
     with pytest.raises(IdentificationError, match="the joints knee, expected some of"):
-        apply_calibration(env.robot, Calibration("dog", {upper: {"mass": (9.0,)}}, {"knee": {"damping": 1.0}}))
+        apply_calibration(env.robot, EngineCalibration("dog", {upper: {"mass": (9.0,)}}, {"knee": {"damping": 1.0}}))
     assert torch.equal(env.robot.data.body_mass.torch, before)

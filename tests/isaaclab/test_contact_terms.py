@@ -114,7 +114,7 @@ def test_contact_sensors_are_refused_by_name_without_a_force_head(env, predictor
         env.load_nerd_checkpoint(path)
     message = str(refusal.value)
     assert "rewards.undesired_contacts reads the contact sensor 'contact_forces'" in message
-    assert "the checkpoint has no force head to feed it" in message
+    assert "neither mechanics nor a force head to feed it" in message
     assert message.endswith(f"Remove them with: {CONTACTS}")
 
 
@@ -122,7 +122,7 @@ def test_terms_are_found_by_the_defaults_of_their_functions_and_by_strings(env):
     """A sensor that a function takes by default, or that a string names, is found as one among the parameters."""
     from isaaclab.managers import RewardTermCfg, SceneEntityCfg
 
-    from nerd_isaaclab.envs.unsupported_terms import find_unsupported_terms
+    from nerd_isaaclab.envs.unsupported_terms import GivenForces, find_unsupported_terms
 
     def by_default(env, sensor_cfg=SceneEntityCfg("joint_wrench")):  # noqa: B008
         return torch.zeros(env.num_envs)
@@ -132,7 +132,7 @@ def test_terms_are_found_by_the_defaults_of_their_functions_and_by_strings(env):
 
     env.cfg.rewards.by_default = RewardTermCfg(func=by_default, weight=1.0)
     env.cfg.rewards.by_string = RewardTermCfg(func=by_string, weight=1.0, params={"sensor_name": "foot_on_ground"})
-    found = {term.path: term.reason for term in find_unsupported_terms(env, env.robot, has_contact_forces=True)}
+    found = {term.path: term.reason for term in find_unsupported_terms(env, env.robot, GivenForces(True, False))}
     del env.cfg.rewards.by_default, env.cfg.rewards.by_string
     assert "joint wrenches" in found["rewards.by_default"]
     assert "one force a body" in found["rewards.by_string"]

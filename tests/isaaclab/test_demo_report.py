@@ -331,8 +331,11 @@ def test_a_training_that_was_killed_is_resumed(place: str | None, tmp_path: Path
 @pytest.mark.parametrize("robot", list(recipes.REPRODUCE))
 def test_every_report_has_the_papers_figures(robot: str):
     """What a recipe measures passively can be drawn beside what the paper reports for that robot."""
-    longest = max(find_robot(robot.removesuffix("-network")).published.passive_errors)
-    assert longest == recipes.REPRODUCE[robot].evaluations[0].steps
+    recipe = recipes.REPRODUCE[robot]
+    published = find_robot(recipe.robot_name).published
+    if published is None or not published.passive_errors:
+        pytest.skip(f"the paper has no passive errors of '{recipe.robot_name}' that are one number a horizon")
+    assert max(published.passive_errors) == recipe.evaluations[0].steps
 
 
 def test_missing_model_says_what_to_do(tmp_path: Path, monkeypatch):
@@ -365,7 +368,7 @@ def test_help_lists_every_recipe(capsys):
         with pytest.raises(SystemExit):
             program.main(["--help"])
         assert f"{{{','.join((*table, *more))}}}" in capsys.readouterr().out
-        assert {name.removesuffix("-network") for name in table} <= {record.name for record in all_robots()}
+        assert {recipe.robot_name for recipe in table.values()} <= {record.name for record in all_robots()}
         assert all(recipe.name == name for name, recipe in table.items())
 
 

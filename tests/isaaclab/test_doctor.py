@@ -22,6 +22,7 @@ from nerd_isaaclab.collect.contact_agreement import BodyAgreement
 from nerd_isaaclab.collect.run import CollectResult
 from nerd_isaaclab.doctor import data_checks, model_checks, rehearsal, task_checks
 from nerd_isaaclab.doctor.diagnosis import Diagnosis, fine, obstacle, warning, worst
+from nerd_isaaclab.envs.unsupported_terms import GivenForces
 from support.seam import make_env, untrained_predictor
 from support.trajectories import SPEC, make_padded
 
@@ -173,20 +174,28 @@ def test_first_states_that_cannot_be_are_found(env, monkeypatch):
 
 
 def test_terms_that_only_the_solver_feeds_are_found(env, monkeypatch):
-    """A term on joint wrenches is an obstacle, one on contact forces a warning that names the force head."""
-    wrench = SimpleNamespace(path="observations.policy.wrench", reason="the joint wrenches", override="env.x=null")
+    """A term on a sensor that nothing feeds is an obstacle, one on contact forces a warning that names mechanics and
+    the force head, one on joint wrenches a warning that names mechanics alone; what a model gives is fine.
+    """
+    scan = SimpleNamespace(path="observations.policy.scan", reason="another engine's sensor", override="env.x=null")
+    wrench = SimpleNamespace(path="observations.policy.wrench", reason="the joint wrenches", override="env.z=null")
     contact = SimpleNamespace(path="rewards.feet", reason="the contact sensor", override="env.y=null")
 
-    def planted(env, robot, has_contact_forces: bool):
-        return [wrench] if has_contact_forces else [wrench, contact]
+    def planted(env, robot, given: GivenForces):
+        return [scan, *([] if given.by_mechanics else [wrench]), *([] if any(given) else [contact])]
 
     monkeypatch.setattr(task_checks, "find_unsupported_terms", planted)
-    first, second = task_checks.check_terms(env)
+    first, second, third = task_checks.check_terms(env)
     assert (first.level, first.remedy) == ("obstacle", "env.x=null")
-    assert second.level == "warning" and "rewards.feet" in second.text and "--force-head" in second.remedy
-    first, second = task_checks.check_terms(env, model_gives_forces=True)
+    assert second.level == "warning" and "rewards.feet" in second.text and "wrench" not in second.text
+    assert "--force-head" in second.remedy and "--preset mechanics" in second.remedy
+    assert third.level == "warning" and "policy.wrench" in third.text and "--force-head" not in third.remedy
+    first, second, third = task_checks.check_terms(env, GivenForces(True, False))
+    assert (first.level, second.level, third.level) == ("obstacle", "fine", "warning")
+    assert "rewards.feet" in second.text and "policy.wrench" in third.text
+    first, second = task_checks.check_terms(env, GivenForces(False, True))
     assert (first.level, second.level) == ("obstacle", "fine")
-    assert "this model gives" in second.text and not second.remedy
+    assert "rewards.feet" in second.text and "policy.wrench" in second.text and not second.remedy
 
 
 def test_model_of_another_robot_is_found(env):

@@ -296,7 +296,7 @@ def test_forces_of_refused_states_are_none():
     bench = Bench(None)
     force = torch.full((NUM_ENVS, 3, 3), 2.0)
     force[3, 1, 2] = torch.nan
-    bench.model.prediction = SimpleNamespace(force=force)  # pyright: ignore[reportAttributeAccessIssue]
+    bench.model.prediction = SimpleNamespace(force=force, body_forces=None)  # pyright: ignore[reportAttributeAccessIssue]
     bench.model.refuses = torch.tensor([False, True, False, False, False])
     told: list[torch.Tensor] = []
     bench.physics.on_contact_forces = lambda: told.append(bench.physics.contact_forces.clone())

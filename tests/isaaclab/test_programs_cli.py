@@ -290,3 +290,18 @@ def test_ids_that_are_computed_are_not_listed(tmp_path, monkeypatch):
     (tmp_path / "looped_tasks" / "__init__.py").write_text("\n".join(lines))
     monkeypatch.syspath_prepend(str(tmp_path))
     assert [task.id for task in task_ids._scan("looped_tasks")] == ["Plain", "Plain-Play"]
+
+
+def test_shipped_models_are_listed_as_json(capsys: pytest.CaptureFixture[str]):
+    """`nerd models list --json` prints one entry for each shipped model, with the task it is judged on, and nothing
+    else.
+    """
+    import json
+
+    from nerd_isaaclab.checkpoints.shipped import shipped_checkpoints
+    from nerd_isaaclab.programs import models
+
+    assert models.main(["list", "--json"]) == 0
+    found = {each["name"]: each for each in json.loads(capsys.readouterr().out)}
+    assert set(found) == set(shipped_checkpoints())
+    assert found["ant"]["task"] == "NeRD-Ant-Run" and found["ant"]["bytes"] > 0 and found["ant"]["summary"]

@@ -29,7 +29,7 @@ IDENTIFIABILITY = f"{LIBRARY}/identification/identifiability.py"
 COST = f"{LIBRARY}/identification/cost.py"
 MANY_STARTS = f"{LIBRARY}/identification/many_starts.py"
 EVOLUTION = f"{LIBRARY}/identification/evolution.py"
-CALIBRATION = f"{LIBRARY}/identification/calibration.py"
+CALIBRATION = f"{LIBRARY}/identification/engine_calibration.py"
 BASINS = f"{LIBRARY}/experiments/basin_hopping.py"
 GRADIENT_COST = f"{LIBRARY}/experiments/gradient_cost.py"
 TOSSED_CUBE = f"{LIBRARY}/experiments/tossed_cube.py"
@@ -52,7 +52,9 @@ MODELS = "benchmarks/first_models.py"
 REHEARSAL = f"{EXTENSION}/doctor/rehearsal.py"
 STEPS = "benchmarks/agreement.py"
 COSTS = "benchmarks/step_cost.py"
+TABLES = "benchmarks/paper_table.py"
 VISITED = f"{EXTENSION}/collect/visited_states.py"
+ODE_JUDGE = f"{LIBRARY}/experiments/neural_ode/fitting.py"
 WALKING = f"{EXTENSION}/experiments/mpc/walking.py"
 WALK_TIMES = f"{EXTENSION}/experiments/mpc/timing.py"
 WALK_NETWORK = f"{EXTENSION}/experiments/mpc/force_network.py"
@@ -63,9 +65,11 @@ JUDGE = f"{LIBRARY}/judging/judge.py"
 PHYSICS = f"{LIBRARY}/recordings/physics.py"
 PLAUSIBLE = f"{LIBRARY}/recordings/plausibility.py"
 
+TEST_TABLES = "tests/repo/test_paper_table.py"
 TEST_JUDGE_ERRORS = "tests/core/judging/test_errors.py"
 TEST_PLAUSIBLE = "tests/core/recordings/test_plausibility.py"
 TEST_JUDGE = "tests/core/judging/test_judge.py"
+TEST_ODE = "tests/core/experiments/test_neural_ode.py"
 TEST_WALK = "tests/isaaclab/test_mpc_planning.py"
 TEST_SCORE = "tests/isaaclab/test_score.py"
 TEST_EVALUATE = "tests/isaaclab/test_evaluate.py"
@@ -77,7 +81,7 @@ TEST_TOLD = "tests/core/identification/test_identifiability.py"
 TEST_WINDOWS = "tests/core/identification/test_cost.py"
 TEST_MANY_STARTS = "tests/core/identification/test_many_starts.py"
 TEST_EVOLUTION = "tests/core/identification/test_evolution.py"
-TEST_CALIBRATION = "tests/core/identification/test_calibration.py"
+TEST_CALIBRATION = "tests/core/identification/test_engine_calibration.py"
 TEST_BASINS = "tests/core/experiments/test_basin_hopping.py"
 TEST_GRADIENT_COST = "tests/core/experiments/test_gradient_cost.py"
 TEST_TOSSED_CUBE = "tests/core/experiments/test_tossed_cube.py"
@@ -481,6 +485,11 @@ FAULTS = (
     Fault(PLAUSIBLE, "rate * pace, 0.5", "rate / pace, 0.5", TEST_PLAUSIBLE),
     Fault(PLAUSIBLE, "max(self.tolerance, SURE * self.error)", "100.0", TEST_PLAUSIBLE),
     Fault(PLAUSIBLE, "np.roll(quat, -1, axis=1), rate, dt)", "quat, rate, dt)", TEST_PLAUSIBLE),
+    # the page of the paper's tables: which steps, which policies, and when a ground counts as better
+    Fault(TABLES, "[:TABLE_3_STEPS] for name", "for name", TEST_TABLES),
+    Fault(TABLES, "return all(error < paper", "return any(error < paper", TEST_TABLES),
+    Fault(TABLES, 'fmean(each["return_physx"]', 'fmean(each["return_neural"]', TEST_TABLES),
+    Fault(TABLES, 'if each.get("trained_in", "neural") == "neural"]', "]", TEST_TABLES),
     # how well a quadruped walks, how fast its planners are, and how near the network is to the programme
     Fault(WALKING, "[..., :2], axis=-1)", "[..., :1], axis=-1)", TEST_WALK),
     Fault(WALKING, "np.where(disturbed, 0, quiet + 1)", "np.where(fallen, 0, quiet + 1)", TEST_WALK),
@@ -488,4 +497,8 @@ FAULTS = (
     Fault(WALKING, "robots.place(fallen, start, stance)", "pass", TEST_WALK),
     Fault(WALK_TIMES, "qp.append(mpc.solver_seconds - before)", "qp.append(mpc.solver_seconds)", TEST_WALK),
     Fault(WALK_NETWORK, "rest = slice(min(count, len(seen) - 1), None)", "rest = slice(None, count)", TEST_WALK),
+    # models of continuous time are judged by the angles of whole roll-outs, and one that is lost is
+    Fault(ODE_JUDGE, "error = (angles - truth).square()", "error = (angles - truth)[:, :1].square()", TEST_ODE),
+    Fault(ODE_JUDGE, "if bool(torch.isfinite(error).all())", "if True", TEST_ODE),
+    Fault(ODE_JUDGE, "mean((1, 2)).sqrt()", "mean((0, 1, 2)).sqrt()", TEST_ODE),
 )

@@ -21,7 +21,7 @@ from .compilation import CompiledOrPlain
 from .contact.contacts import Contacts
 from .contact.grounds import Ground
 from .network.architectures.base import Cache, Past
-from .predictor.prediction import Prediction
+from .predictor.prediction import Forces, Prediction
 from .predictor.predictor import Predictor
 from .robot.guard import StateGuard
 from .robot.physical_parameters import PhysicalParameters
@@ -98,12 +98,24 @@ class NeuralDynamics:
         self.guard = StateGuard(self.spec).to(self.device)
         # With fullgraph a failure to compile comes before anything was computed, so that starting over is safe.
         self._compiled = CompiledOrPlain(self._advance, "the step runs", fullgraph=True) if compile else None
+        self._forces: Forces = "none"
         self._allocate(num_envs)
 
     @property
     def num_envs(self) -> int:
         """Number of environments."""
         return self.held.shape[0]
+
+    def ask_for_forces(self, forces: Forces) -> None:
+        """Lets :attr:`prediction` have the forces on bodies from now on, or not any more. They cost time, and are only
+        for a predictor that gives them.
+
+        Args:
+            forces: Which forces are asked for.
+        """
+        if forces != "none" and not self.predictor.gives_forces:
+            raise ValueError(f"got a predictor of '{self.spec.name}' that knows no forces, expected one with mechanics")
+        self._forces = forces
 
     def reset(self, env_ids: Tensor | None = None) -> None:
         """Empties the history of some environments, as after a reset, a teleport or a change of the stepper.
@@ -154,7 +166,7 @@ class NeuralDynamics:
         if self._compiled is None:
             next_state, self.prediction = self._advance(state, control, contacts, parameters)
         else:
-            shape = self.num_envs, () if parameters is None else parameters.given
+            shape = self.num_envs, self._forces, () if parameters is None else parameters.given
             next_state, self.prediction = self._compiled.call(shape, state, control, contacts, parameters)
         return next_state
 
@@ -234,7 +246,7 @@ class NeuralDynamics:
         state = torch.where(sane[:, None], state, self.last_good)
         if contacts is None:
             contacts = self.predictor.contacts(state, self.ground)
-        prediction = self.predictor.step(state, control, contacts, self._cache, parameters)
+        prediction = self.predictor.step(state, control, contacts, self._cache, parameters, self._forces)
         said = prediction
         if self.noise:
             said = Prediction(prediction.change + self.noise * torch.randn_like(prediction.change))

@@ -93,3 +93,16 @@ def test_contradictions_are_refused(groups, bounds, words):
     """What contradicts itself is one clear message."""
     with pytest.raises(IdentificationError, match=words):
         Parameterisation(arm(), groups, bounds)
+
+
+def test_lengths_move_joints_away_from_their_parents():
+    """Only the elbow is away from its parent's frame: its distance grows by a factor, its direction stays; a robot
+    with contact slots, whose contacts would not follow, is refused.
+    """
+    parameterisation = Parameterisation(arm(), ["lengths"])
+    assert parameterisation.names == ("lengths: lower",)
+    made = parameterisation(torch.tensor([0.5]).double().log()).parent_pos
+    assert made is not None
+    torch.testing.assert_close(made, torch.tensor([[0.0] * 3, [0.0] * 3, [0.0, 0.0, -0.1]]).double())
+    with pytest.raises(IdentificationError, match="contact slots"):
+        Parameterisation(with_inertias(ant()), ["lengths"])

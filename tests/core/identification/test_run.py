@@ -16,10 +16,20 @@ from nerd_core.data.layout import ShardMeta
 from nerd_core.data.shards import ShardWriter
 from nerd_core.identification.cost import Windows
 from nerd_core.identification.drivers import DescentCfg
+from nerd_core.identification.engine_calibration import read_calibration
+from nerd_core.identification.evolution import EvolutionCfg
 from nerd_core.identification.motion_data import MotionData, Run, completed, read_motion
 from nerd_core.identification.parameterisation import IdentificationError, Parameterisation
 from nerd_core.identification.replay import replay
-from nerd_core.identification.run import PARTIAL, RESULT, STATE, IdentifyCfg, identify, with_parameters
+from nerd_core.identification.run import (
+    CALIBRATION,
+    PARTIAL,
+    RESULT,
+    STATE,
+    IdentifyCfg,
+    identify,
+    with_parameters,
+)
 from nerd_core.network.architectures.mlp import MlpCfg
 from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.predictor import Predictor
@@ -41,8 +51,8 @@ def measured() -> MotionData:
 
 
 def test_known_truth_is_recovered(tmp_path):
-    """Masses that are 30 % off are found to a hundredth, the checkpoint replays held-out motion, and the report is
-    strict JSON that says so.
+    """Masses that are 30 % off are found to a hundredth, the checkpoint replays held-out motion, the report is strict
+    JSON that says so, and a page, and an engine gets the same masses.
     """
     found = identify(model(heavier(arm(), 1.3)), measured(), QUICK, out=tmp_path)
     masses = found.report.values["masses"]
@@ -51,10 +61,24 @@ def test_known_truth_is_recovered(tmp_path):
     plain = json.loads((tmp_path / "report.json").read_text(), parse_constant=lambda word: pytest.fail(word))
     assert plain["values"]["masses"]["after"] == masses["after"] and plain["refused"] == ""
     assert "masses [kg]" in (tmp_path / "report.txt").read_text()
+    assert "<td>lower</td>" in (tmp_path / "report.html").read_text()
+    calibration = read_calibration(tmp_path / CALIBRATION)
+    assert calibration.bodies["lower"]["mass"] == pytest.approx((masses["after"][2],)) and not calibration.joints
     again = checkpoint.load(tmp_path / RESULT)
     assert again.spec.bodies[2].inertia.mass == pytest.approx(0.6, rel=0.01)
     windows = measured().windows("held-out", 0.1)
     assert replay(again, windows).mean["joint_rad"] == pytest.approx(found.report.after.mean["joint_rad"], rel=0.05)
+
+
+def test_evolution_comes_before_the_descent(tmp_path):
+    """Where generations are asked for, CMA-ES searches first, and what it found is gone on with."""
+    pytest.importorskip("cma", reason="needs the package cma")
+    told: list[str] = []
+    descent, evolution = DescentCfg(growth=(1.0,), iterations=1), EvolutionCfg(generations=6, population=6)
+    cfg = IdentifyCfg(("masses",), seconds=0.1, descent=descent, evolution=evolution)
+    found = identify(model(heavier(arm(), 1.3)), measured(), cfg, say=told.append)
+    assert "generation 6 of 6" in "".join(told)
+    assert found.report.values["masses"]["after"][1:] == pytest.approx([0.5, 0.6], rel=0.1)
 
 
 def test_the_specification_takes_the_place_of_the_parameters():
@@ -72,8 +96,9 @@ def test_the_specification_takes_the_place_of_the_parameters():
 def test_a_model_that_got_worse_is_not_written(tmp_path, monkeypatch):
     """Where held-out motion is replayed worse, there is a report and no model."""
     monkeypatch.setattr("nerd_core.identification.run.gate", lambda before, after: "it is worse")
+    (tmp_path / CALIBRATION).write_text("of an earlier run")
     found = identify(model(arm()), measured(), QUICK, out=tmp_path)
-    assert found.report.refused and not (tmp_path / RESULT).exists()
+    assert found.report.refused and not (tmp_path / RESULT).exists() and not (tmp_path / CALIBRATION).exists()
     assert "refused: it is worse" in (tmp_path / "report.txt").read_text()
 
 

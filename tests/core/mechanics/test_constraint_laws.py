@@ -24,12 +24,15 @@ MASS, MOMENT, ARM, DT = 2.0, 0.1, 0.4, 1.0 / 120.0
 
 
 def hammer(arm: float = ARM, decimation: int = 1) -> RobotSpec:
-    """A body without weight that touches the ground with one small ball, ``arm`` beside its centre."""
+    """A robot without weight that touches the ground with one small ball, ``arm`` beside its centre. Of two equal parts
+    in one place: a single free body would be no articulation, and has another law.
+    """
+    half = Inertia(0.5 * MASS, moments=(0.5 * MOMENT, 0.5 * MOMENT, 0.5 * MOMENT))
     return RobotSpec(
         name="hammer",
         floating_base=True,
         joints=(),
-        bodies=(Body("hammer", inertia=Inertia(MASS, moments=(MOMENT, MOMENT, MOMENT))),),
+        bodies=(Body("hammer", inertia=half), Body("other", "hammer", inertia=half)),
         controls=(),
         physics_dt=DT,
         decimation=decimation,

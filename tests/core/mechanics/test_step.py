@@ -15,7 +15,8 @@ from nerd_core import checkpoint
 from nerd_core.contact.grounds import PlaneGround
 from nerd_core.mechanics.config import MechanicsCfg
 from nerd_core.mechanics.multibody import Multibody
-from nerd_core.mechanics.step import Mechanics, exact_products
+from nerd_core.mechanics.precision import exact_products
+from nerd_core.mechanics.step import Mechanics
 from nerd_core.network.architectures.residual import ResidualMlpCfg
 from nerd_core.network.tokens import TokenCfg
 from nerd_core.predictor.config import PredictorCfg

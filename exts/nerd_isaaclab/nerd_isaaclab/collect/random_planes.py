@@ -3,9 +3,10 @@
 
 """A random plane under each robot, anew for each trajectory.
 
-The engine knows one world and no planes that move. So each environment gets a kinematic box whose upper face is the
-plane, wide enough that a robot with a fixed base cannot reach its edge, in environments so far apart that no robot
-reaches a neighbour's box. Planes are drawn as in the published generator (NeRD, released code): a normal from the cube
+The engine knows one world and no planes that move. So each environment gets a kinematic slab
+(:mod:`nerd_isaaclab.physics.slab`) whose upper face is the plane, wide enough that a robot with a fixed base cannot
+reach its edge, in environments so far apart that no robot reaches a neighbour's slab.
+Planes are drawn as in the published generator (NeRD, released code): a normal from the cube
 [-1, 1]^3, normalised, and an offset between 3.5 m below the root and the first slot of the robot that would touch.
 """
 
@@ -20,6 +21,7 @@ from nerd_core.contact.grounds import PlaneGround
 from nerd_core.robot.spec import RobotSpec
 
 from ..physics.robot_state import RobotState
+from ..physics.slab import slab_cfg
 from .collect_cfg import CollectError
 from .initial_states import CLEARANCE
 
@@ -56,12 +58,8 @@ def prepare_scene(scene_cfg: Any) -> None:
             material = value.physics_material if is_terrain else value.spawn.physics_material
             setattr(scene_cfg, name, None)
     scene_cfg.env_spacing = max(scene_cfg.env_spacing, SPACING)
-    box = sim_utils.CuboidCfg(
-        size=(2.0 * HALF_SIZE[0], 2.0 * HALF_SIZE[1], 2.0 * HALF_SIZE[2]),
-        rigid_props=sim_utils.RigidBodyPropertiesCfg(kinematic_enabled=True),
-        collision_props=sim_utils.CollisionPropertiesCfg(),
-        physics_material=material,
-    )
+    box = slab_cfg((2.0 * HALF_SIZE[0], 2.0 * HALF_SIZE[1], 2.0 * HALF_SIZE[2]), material)
+    box.rigid_props = sim_utils.RigidBodyPropertiesCfg(kinematic_enabled=True)
     setattr(scene_cfg, NAME, RigidObjectCfg(prim_path=f"{{ENV_REGEX_NS}}/{NAME}", spawn=box))
 
 

@@ -167,7 +167,7 @@ def _evaluate(item: Evaluation, commands: Commands, model: ModelSource) -> Phase
     what = {"passive": "without effort", "driven": "driven by random efforts"}[item.protocol]
     return Phase(
         evaluation_name(item),
-        f"Evaluate open loop, {item.protocol}",
+        f"Evaluate open loop, {item.protocol}" + (f", {item.name}" if item.name else ""),
         f"{item.trajectories} motions {what}, {item.steps} steps each: how far is the model from PhysX, given nothing "
         "but the first state and the efforts?",
         START_S + item.trajectories * item.steps / EVALUATE_RATE,
@@ -231,7 +231,8 @@ def _motion(recipe: Recipe, model: ModelSource) -> Phase:
         path, clips = Path(model.path), []
         for item in recipe.evaluations:
             rollouts = folder.parent / evaluation_name(item) / "rollouts"
-            clips += motion.open_loop_clips(path, rollouts, item.protocol, min(item.steps, motion.LONGEST))
+            label = f"{item.protocol}, {item.name}" if item.name else item.protocol
+            clips += motion.open_loop_clips(path, rollouts, label, min(item.steps, motion.LONGEST))
         for policy in recipe.policies:
             recorded = folder.parent / transfer_name(policy, policy.seeds[0]) / "motion"
             clips += motion.policy_clips(path, recorded, policy.task)

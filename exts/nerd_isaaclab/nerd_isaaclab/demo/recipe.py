@@ -104,6 +104,8 @@ class Evaluation:
     """Their length [control steps]."""
     seed: int = 500
     """Their seed; training data have others."""
+    name: str = ""
+    """What tells it from others of the same protocol."""
     options: tuple[str, ...] = ()
     """Further words for ``nerd evaluate``."""
 
@@ -122,6 +124,13 @@ class Recipe:
     """Open-loop measurements; the first is the one that the animation shows."""
     policies: tuple[PolicyTraining, ...]
     """Policies trained in the model."""
+    robot: str = ""
+    """Name of the robot's record, where it is not that of the recipe."""
+
+    @property
+    def robot_name(self) -> str:
+        """Name of the robot's record."""
+        return self.robot or self.name.removesuffix("-network")
 
 
 def smoke(recipe: Recipe) -> Recipe:

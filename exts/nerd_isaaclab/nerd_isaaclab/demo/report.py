@@ -179,9 +179,9 @@ def _errors(evaluation: Mapping[str, Any], results: Mapping[str, Any]) -> str:
         else ""
     )
     return f"""<section><h2>{what}, open loop</h2>
-<p>{_text(evaluation["trajectories"])} new roll-outs of PhysX from {start}. The model gets the first state and the
-controls, nothing else. Errors are means over all steps up to the horizon and over all trajectories, as the paper
-defines them.{lost}</p>
+<p>{_text(evaluation["trajectories"])} new roll-outs of PhysX ({_text(evaluation["task"])}) from {start}. The model
+gets the first state and the controls, nothing else. Errors are means over all steps up to the horizon and over all
+trajectories, as the paper defines them.{lost}</p>
 <div class="split"><div>{drawn}</div><div>{_table(head, rows)}</div></div></section>"""
 
 

@@ -56,7 +56,9 @@ def gather(
     collections = [item for stage in recipe.stages for item in stage.collections]
     seeds: dict[str, Any] = {"collections": [item.seed for item in collections]} if collections else {}
     seeds |= {"trainings": [stage.training.seed for stage in recipe.stages]} if recipe.stages else {}
-    seeds |= {f"roll-outs ({item.protocol})": item.seed for item in recipe.evaluations}
+    seeds |= {
+        f"roll-outs ({item.protocol}{f', {item.name}' if item.name else ''})": item.seed for item in recipe.evaluations
+    }
     seeds |= {f"policies, {item.task}": list(item.seeds) for item in recipe.policies}
     robot = robot_of_spec(predictor.spec.name)
     published = (robot and robot.published) or PublishedFigures("")

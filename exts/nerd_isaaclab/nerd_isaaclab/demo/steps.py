@@ -70,7 +70,7 @@ def training_name(index: int) -> str:
 
 def evaluation_name(item: Evaluation) -> str:
     """Name of the phase of an evaluation."""
-    return f"evaluate-{item.protocol}"
+    return f"evaluate-{item.protocol}" + (f"-{item.name}" if item.name else "")
 
 
 def policy_name(policy: PolicyTraining, seed: int, mode: str) -> str:

@@ -20,7 +20,7 @@ from nerd_core.robot.spec import Joint
 from ..collect.action_reach import action_reach
 from ..collect.initial_states import SLIDE_SPEED, InitialStateCfg
 from ..envs.randomised_properties import find_randomised_properties
-from ..envs.unsupported_terms import find_unsupported_terms
+from ..envs.unsupported_terms import NO_FORCES, GivenForces, find_unsupported_terms
 from ..physics.ground import GroundError, find_ground
 from ..physics.robot_description import control_range
 from ..physics.robot_state import RobotState
@@ -42,25 +42,28 @@ SUNK = 0.01
 """How deep a robot may stand in the ground after a reset [m]; deeper, the solver throws it out."""
 
 
-def check_task(env: NerdDynamics, task: str, agent: Any, model_gives_forces: bool = False) -> list[Diagnosis]:
+def check_task(env: NerdDynamics, task: str, agent: Any, model: GivenForces = NO_FORCES) -> list[Diagnosis]:
     """All checks of a task, in the order in which a person would mend them.
 
     Args:
         env: The environment, in ``physx`` mode, after its first reset.
         task: Its id.
         agent: The task's RSL-RL configuration; None where it has none.
-        model_gives_forces: Whether there is a model already that predicts contact forces.
+        model: Which forces the model gives, if there is one already.
     """
     checks: tuple[Callable[[], list[Diagnosis]], ...] = (
         lambda: check_controls(env),
-        lambda: check_actions(env, task, agent),
-        lambda: check_drives(env, task),
         lambda: check_ranges(env),
         lambda: check_mechanics(env),
+        lambda: check_self_collisions(env),
         lambda: check_events(env),
         lambda: check_ground(env),
         lambda: check_first_states(env),
-        lambda: check_terms(env, model_gives_forces),
+        lambda: check_terms(env, model),
+    )
+    of_actions: tuple[Callable[[], list[Diagnosis]], ...] = (
+        lambda: check_actions(env, task, agent),
+        lambda: check_drives(env, task),
     )
     try:
         spec = env.robot_spec
@@ -68,6 +71,8 @@ def check_task(env: NerdDynamics, task: str, agent: Any, model_gives_forces: boo
         return [obstacle("robot", str(error), "describe its joints and bodies as docs/bring-your-own-robot.md does")]
     kind = "floating" if spec.floating_base else "fixed"
     found = [fine("robot", f"{spec.name}: {kind} base, {len(spec.joints)} joints, {len(spec.slots)} contact slots")]
+    if spec.joints:  # nothing acts on a free body
+        checks = (checks[0], *of_actions, *checks[1:])
     for check in checks:
         found += check()
     return found
@@ -76,6 +81,8 @@ def check_task(env: NerdDynamics, task: str, agent: Any, model_gives_forces: boo
 def check_controls(env: NerdDynamics) -> list[Diagnosis]:
     """Which targets the actions move."""
     spec = env.robot_spec
+    if not spec.joints:
+        return [fine("controls", "a free body without joints moves by itself: nothing acts on it")]
     if not spec.controls:
         return [
             obstacle(
@@ -165,6 +172,22 @@ def check_mechanics(env: NerdDynamics) -> list[Diagnosis]:
     return [fine("mechanics", "all forces at the joints are known to mechanics: nerd train DATA --preset mechanics")]
 
 
+def check_self_collisions(env: NerdDynamics) -> list[Diagnosis]:
+    """Whether bodies of the robot may touch each other, which models see only if they are asked to."""
+    pairs = env.robot_spec.touching_bodies
+    if not pairs:
+        return [fine("self-collision", "bodies of the robot do not touch each other")]
+    return [
+        warning(
+            "self-collision",
+            f"{len(pairs)} pairs of bodies of the robot may touch each other ({'-'.join(pairs[0])}, ...); networks do "
+            "not see that, and mechanics only where it is asked to",
+            "nerd train DATA --preset mechanics --prior.self-contacts 4 (in PyTorch, slower), or "
+            "env.scene.robot.spawn.articulation_props.enabled_self_collisions=false",
+        )
+    ]
+
+
 def check_events(env: NerdDynamics) -> list[Diagnosis]:
     """Which events make the robots differ, and which kind of model follows."""
     has_laws = any(is_explicit(joint) for joint in env.robot_spec.joints)
@@ -221,25 +244,38 @@ def check_first_states(env: NerdDynamics) -> list[Diagnosis]:
     return found or [fine("first states", f"{len(state)} resets lie within the bounds and above the ground")]
 
 
-def check_terms(env: NerdDynamics, model_gives_forces: bool = False) -> list[Diagnosis]:
+def check_terms(env: NerdDynamics, model: GivenForces = NO_FORCES) -> list[Diagnosis]:
     """Which terms read what only the solver gives.
 
     Args:
         env: The environment.
-        model_gives_forces: Whether there is a model already that predicts contact forces.
+        model: Which forces the model gives, if there is one already.
     """
-    never = {term.path: term for term in find_unsupported_terms(env, env.robot, has_contact_forces=True)}
-    without = {term.path: term for term in find_unsupported_terms(env, env.robot, has_contact_forces=False)}
+    never, by_head, by_nothing, now = (
+        {term.path: term for term in find_unsupported_terms(env, env.robot, given)}
+        for given in (GivenForces(True, True), GivenForces(True, False), NO_FORCES, model)
+    )
     found = [obstacle("terms", f"{path} reads {term.reason}", term.override) for path, term in never.items()]
-    fed = [path for path in without if path not in never]
-    if fed and model_gives_forces:
-        found.append(fine("terms", f"{', '.join(fed)} read contact forces, which this model gives"))
-    elif fed:
+    fed = [path for path in by_nothing if path not in now]
+    if fed:
+        found.append(fine("terms", f"{', '.join(fed)} read forces, which this model gives"))
+    learned = [path for path in now if path not in by_head]
+    if learned:
         found.append(
             warning(
                 "terms",
-                f"{', '.join(fed)} read contact forces, which a model gives only if it learns them",
+                f"{', '.join(learned)} read contact forces, which a model gives with mechanics, or if it learns them",
+                "nerd train DATA --preset mechanics, or "
                 "nerd generate ... --contacts both; nerd train DATA --force-head",
+            )
+        )
+    computed = [path for path in now if path not in never and path not in learned]
+    if computed:
+        found.append(
+            warning(
+                "terms",
+                f"{', '.join(computed)} read what only the solver and models with mechanics compute",
+                "nerd train DATA --preset mechanics",
             )
         )
     return found or [fine("terms", "no term reads what only the solver gives")]

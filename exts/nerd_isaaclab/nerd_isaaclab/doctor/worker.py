@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nerd_core.files.serialization import from_plain, to_plain
 
 from ..launch.engine_process import Report, serve
 from ..launch.physx_task import physx_task, set_seed
+
+if TYPE_CHECKING:
+    from ..envs.unsupported_terms import GivenForces
 
 
 def work(plain: dict[str, Any], report: Report) -> dict[str, Any]:
@@ -34,7 +37,7 @@ def work(plain: dict[str, Any], report: Report) -> dict[str, Any]:
     cfg = from_plain(DoctorCfg, plain)
     with physx_task(cfg.task, cfg.physics, cfg.device, cfg.num_envs, cfg.overrides, set_seed) as env:
         env.reset(seed=0)
-        found = check_task(env, cfg.task, agent_of(cfg.task), _gives_forces(cfg.model))
+        found = check_task(env, cfg.task, agent_of(cfg.task), _given_forces(cfg.model))
         try:
             spec = env.robot_spec.to_json()
         except ValueError:
@@ -45,16 +48,17 @@ def work(plain: dict[str, Any], report: Report) -> dict[str, Any]:
         return to_plain(Examined(tuple(found), spec, motion))
 
 
-def _gives_forces(model: Any) -> bool:
-    """Whether there is a model, and it predicts contact forces; one that cannot be read is told of elsewhere."""
-    from nerd_core.checkpoint import read_config
+def _given_forces(model: Any) -> GivenForces:
+    """Which forces a model gives; none without a model, or for one that cannot be read, which is told of elsewhere."""
+    from nerd_core.checkpoint import load
 
     from ..checkpoints.shipped import find_checkpoint
+    from ..envs.unsupported_terms import NO_FORCES, GivenForces
 
     try:
-        return model is not None and read_config(find_checkpoint(model)).predictor.force_head
+        return NO_FORCES if model is None else GivenForces.of(load(find_checkpoint(model)))
     except ValueError:
-        return False
+        return NO_FORCES
 
 
 def _motion(env: Any, policy_path: Any) -> Any:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, override
 
 import torch
-from isaaclab.assets import Articulation, ArticulationCfg
+from isaaclab.assets import Articulation, RigidObjectCfg
 from isaaclab.envs import ManagerBasedRLEnv
 from isaaclab.envs.common import VecEnvStepReturn
 from isaaclab.managers import TerminationTermCfg
@@ -20,7 +20,7 @@ from isaaclab.utils.string import ResolvableString
 from nerd_core import checkpoint
 from nerd_core.dynamics import NeuralDynamics
 from nerd_core.files.bounds import check_bounds
-from nerd_core.identification.calibration import read_calibration
+from nerd_core.identification.engine_calibration import read_calibration
 from nerd_core.mechanics.actuators import is_explicit
 from nerd_core.predictor.predictor import Predictor
 from nerd_core.robot.spec import RobotSpec
@@ -28,13 +28,15 @@ from nerd_core.robot.spec import RobotSpec
 from ..checkpoints.shipped import find_checkpoint
 from ..compat.refusals import plain_refusals
 from ..mdp.terminations import refused_by_guard
-from ..physics.calibration import apply_calibration
-from ..physics.contact_forces import feed_contact_sensors, fill_history, release_contact_sensors
+from ..physics.contact_forces import enter_steps, feed_contact_sensors, release_contact_sensors
+from ..physics.engine_calibration import apply_calibration
 from ..physics.engine_commands import hold_commands, send_commands
 from ..physics.engine_parameters import EngineParameters
+from ..physics.free_body import FreeBody
 from ..physics.ground import find_ground
 from ..physics.guard_recorder import GuardRecorder
 from ..physics.inertial_sensors import feed_inertial_sensors, release_inertial_sensors
+from ..physics.joint_wrenches import feed_joint_wrench_sensors, release_joint_wrench_sensors
 from ..physics.modes import MODES
 from ..physics.neural_physics import NeuralPhysics
 from ..physics.reported_efforts import ReportedEfforts
@@ -43,18 +45,15 @@ from ..physics.robot_state import RobotState
 from ..physics.task_actuators import feed_actuators
 from ..ui.panel import NerdPanel
 from ..ui.viser_page import add_viser_pages
+from .driven_asset import NerdModeError, find_driven_asset, find_resting_assets
 from .nerd_env_cfg import WINDOW_CLASS, NerdCfg
 from .randomised_properties import find_randomised_properties, writes_properties
-from .unsupported_terms import find_unsupported_terms
+from .unsupported_terms import GivenForces, find_unsupported_terms
 
 logger = logging.getLogger(__name__)
 
 GUARD_TERM = "nerd_guard"
 """Name of the termination that is added to every task."""
-
-
-class NerdModeError(ValueError):
-    """A mode that is unknown, or that this task cannot run in."""
 
 
 class NerdDynamics(ManagerBasedRLEnv):
@@ -73,7 +72,8 @@ class NerdDynamics(ManagerBasedRLEnv):
         self._spec: RobotSpec | None = None
         self._panel: NerdPanel | None = None
         check_bounds(cfg.nerd, NerdModeError)  # overrides are put into a configuration that is made already
-        self._robot_name = _find_robot(cfg)
+        self._robot_name = find_driven_asset(cfg)
+        self._free_body: FreeBody | None = None
         _add_guard(cfg)
         _add_window(cfg)
         with plain_refusals():
@@ -109,8 +109,14 @@ class NerdDynamics(ManagerBasedRLEnv):
 
     @property
     def robot(self) -> Articulation:
-        """The articulation that the model drives."""
-        return self.scene[self._robot_name]
+        """The articulation that the model drives. A free rigid body is wrapped as one that has no joints."""
+        asset: Any = self.scene[self._robot_name]
+        if not isinstance(asset.cfg, RigidObjectCfg):
+            return asset
+        if self._free_body is None or self._free_body.body is not asset:
+            self._free_body = FreeBody(asset)
+        body: Any = self._free_body
+        return body
 
     @property
     def nerd_cfg(self) -> NerdCfg:
@@ -129,6 +135,8 @@ class NerdDynamics(ManagerBasedRLEnv):
             NerdModeError: The mode is unknown, or has no checkpoint to run with.
         """
         _check_mode(mode)
+        if mode == "neural":
+            self._refuse_resting_assets()
         if mode != "physx":
             self._require_checkpoint(mode)
         self._requested = (mode, neural)
@@ -145,7 +153,7 @@ class NerdDynamics(ManagerBasedRLEnv):
             NerdModeError: The task has terms that cannot work without the solver.
         """
         predictor = checkpoint.load(find_checkpoint(path), expected_spec=self.robot_spec, device=self.device).eval()
-        self._refuse_unsupported_terms(predictor.cfg.force_head)
+        self._refuse_unsupported_terms(predictor)
         self._say_what_is_not_followed(predictor)
         ground = find_ground(self) if predictor.needs_contacts else None
         cfg = self.nerd_cfg
@@ -175,7 +183,9 @@ class NerdDynamics(ManagerBasedRLEnv):
             parameters = EngineParameters(self, self.robot, predictor)
         efforts = ReportedEfforts(self.robot, self.robot_spec)
         self._neural = NeuralPhysics(stock, robot, dynamics, self.physics_dt, self.cfg.decimation, parameters, efforts)
-        self._neural.on_contact_forces = partial(fill_history, self.scene, self.cfg.decimation - 1)
+        self._neural.on_contact_forces = partial(
+            enter_steps, self.scene, self._neural, self.cfg.decimation - 1, self.physics_dt
+        )
         if mode != "physx":
             self._requested = (mode, None)
 
@@ -236,6 +246,8 @@ class NerdDynamics(ManagerBasedRLEnv):
                 self.sim.physics_manager = self._neural.stock
                 release_inertial_sensors(self.scene, self.robot)
                 release_contact_sensors(self.scene)
+                release_joint_wrench_sensors(self.scene)
+                self._neural.ask_for_forces("none")
         else:
             if mode == "mixed" and neural is None:
                 share = round(self.nerd_cfg.neural_share * self.num_envs)
@@ -246,8 +258,9 @@ class NerdDynamics(ManagerBasedRLEnv):
             self.forget_parameters()
             self.sim.physics_manager = self._neural
             feed_inertial_sensors(self.scene, self.robot)
-            if self._neural.has_contact_forces:
-                feed_contact_sensors(self.scene, self.robot, self._neural)
+            fed = self._neural.has_contact_forces and feed_contact_sensors(self.scene, self.robot, self._neural)
+            joints = self._neural.computes_forces and feed_joint_wrench_sensors(self.scene, self.robot, self._neural)
+            self._neural.ask_for_forces("joints" if joints else "contacts" if fed else "none")
         self._mode = mode
         self._physics_handles_decimation = self.sim.physics_manager.handles_decimation()
 
@@ -280,8 +293,19 @@ class NerdDynamics(ManagerBasedRLEnv):
                 ", ".join(map(str, randomised)),
             )
 
-    def _refuse_unsupported_terms(self, has_contact_forces: bool) -> None:
-        terms = find_unsupported_terms(self, self.robot, has_contact_forces)
+    def _refuse_resting_assets(self) -> None:
+        """Raises where the scene has something else that moves: a model steps the robot alone, and does not feel it."""
+        others = find_resting_assets(self.cfg, self._robot_name)
+        if others and not self.nerd_cfg.others_rest:
+            removals = " ".join(f"env.scene.{name}=null" for name in others)
+            raise NerdModeError(
+                f"the scene has other bodies that move ({', '.join(others)}): while a model steps "
+                f"'{self._robot_name}', they rest where they are, and it does not feel them. Use env.nerd.mode=mixed "
+                f"or physx, remove them ({removals}), or accept it with env.nerd.others_rest=true"
+            )
+
+    def _refuse_unsupported_terms(self, predictor: Predictor) -> None:
+        terms = find_unsupported_terms(self, self.robot, GivenForces.of(predictor))
         if terms:
             lines = "\n".join(f"  {term.path} reads {term.reason}" for term in terms)
             overrides = " ".join(term.override for term in terms)
@@ -322,22 +346,6 @@ class NerdEnv(NerdDynamics):
 def _check_mode(mode: str) -> None:
     if mode not in MODES:
         raise NerdModeError(f"got nerd mode '{mode}', expected one of {', '.join(MODES)}")
-
-
-def _find_robot(cfg: Any) -> str:
-    """Name of the articulation to drive, from the configuration of the scene."""
-    names = [name for name, value in vars(cfg.scene).items() if isinstance(value, ArticulationCfg)]
-    chosen = cfg.nerd.robot
-    if chosen is not None:
-        if chosen not in names:
-            raise NerdModeError(f"got env.nerd.robot={chosen}, expected one of the scene's articulations: {names}")
-        return chosen
-    if len(names) != 1:
-        raise NerdModeError(
-            f"the scene has {len(names)} articulations ({', '.join(names) or 'none'}), and a model drives one robot: "
-            + ("choose it with env.nerd.robot=<name>" if names else "this task has nothing to drive")
-        )
-    return names[0]
 
 
 def _add_guard(cfg: Any) -> None:

@@ -27,7 +27,12 @@ class NerdCfg:
     ``mixed``."""
 
     robot: str | None = None
-    """Name of the articulation in the scene that the model drives. By default the only one."""
+    """Name of the articulation, or of the free rigid body, in the scene that the model drives. By default the only
+    articulation, or in a scene without any the only rigid body."""
+
+    others_rest: bool = False
+    """Whether other bodies and robots of the scene may rest where they are while a model steps this one in ``neural``
+    mode, unfelt by it. Otherwise a scene that has any is refused."""
 
     calibration: str | None = None
     """File of physical parameters that ``nerd identify`` wrote (``calibration.json``). They are written to the engine

@@ -3,24 +3,28 @@
 
 """Finds the terms of a task that read what a learned step cannot give them.
 
-While the model steps a robot the solver rests: contact forces and joint wrenches stay what they last were. A term that
-reads them would go on with stale numbers, so it is named before the first step, with the override that removes it.
+While the model steps a robot the solver rests: contact forces and joint wrenches stay what they last were, unless the
+model gives them. A term that reads them would go on with stale numbers, so it is named before the first step, with the
+override that removes it.
 """
 
 from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isaaclab.managers import ManagerTermBaseCfg, SceneEntityCfg
 
 from ..physics.contact_forces import is_contact_sensor, why_not_fed
 from ..physics.inertial_sensors import find_unfed_sensors
+from ..physics.joint_wrenches import is_joint_wrench_sensor, why_no_wrenches
 
 if TYPE_CHECKING:
     from isaaclab.assets import Articulation
     from isaaclab.envs import ManagerBasedRLEnv
+
+    from nerd_core.predictor.predictor import Predictor
 
 _GROUPS = ("observations", "rewards", "terminations", "events", "curriculum", "commands")
 
@@ -40,23 +44,44 @@ class UnsupportedTerm:
         return f"env.{self.path}=null"
 
 
-def find_unsupported_terms(
-    env: ManagerBasedRLEnv, robot: Articulation, has_contact_forces: bool
-) -> list[UnsupportedTerm]:
+class GivenForces(NamedTuple):
+    """Which forces a model gives."""
+
+    by_head: bool
+    """Contact forces, which a force head predicts."""
+    by_mechanics: bool
+    """Contact forces and what joints carry, which mechanics computes."""
+
+    @classmethod
+    def of(cls, predictor: Predictor) -> GivenForces:
+        """Those of a model."""
+        return cls(predictor.cfg.force_head, predictor.gives_forces)
+
+
+NO_FORCES = GivenForces(False, False)
+"""Of a model that gives none, or where there is no model."""
+
+
+def find_unsupported_terms(env: ManagerBasedRLEnv, robot: Articulation, given: GivenForces) -> list[UnsupportedTerm]:
     """Terms that read the data of a sensor which only the solver feeds.
 
     Args:
         env: Environment whose scene is built.
         robot: Articulation that the model drives.
-        has_contact_forces: Whether the model predicts contact forces, which then feed the contact sensors.
+        given: Which forces the model gives, which then feed the sensors.
     """
     stale = {}
     for name, sensor in env.scene.sensors.items():
-        kinds = {cls.__name__ for cls in type(sensor).__mro__}
-        if "BaseJointWrenchSensor" in kinds or "JointWrenchSensor" in kinds:
-            stale[name] = f"the joint wrenches of the sensor '{name}', which only the solver computes"
+        if is_joint_wrench_sensor(sensor):
+            reason = (
+                why_no_wrenches(sensor, robot) if given.by_mechanics else "which only the solver and mechanics compute"
+            )
+            if reason is not None:
+                stale[name] = f"the joint wrenches of the sensor '{name}', {reason}"
         elif is_contact_sensor(sensor):
-            reason = why_not_fed(sensor, robot) if has_contact_forces else "the checkpoint has no force head to feed it"
+            reason = "the checkpoint has neither mechanics nor a force head to feed it"
+            if any(given):
+                reason = why_not_fed(sensor, robot, given.by_mechanics)
             if reason is not None:
                 stale[name] = f"the contact sensor '{name}', and {reason}"
     for name in find_unfed_sensors(env.scene):

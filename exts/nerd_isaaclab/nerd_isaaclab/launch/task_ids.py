@@ -211,8 +211,13 @@ def _pair(call: ast.Call, module: str) -> Iterator[TaskId]:
         if not isinstance(given["task_id"], ast.Constant):
             return  # its id is computed
         name, config = (_text(given[key], module) for key in ("task_id", "env_cfg"))
-        yield TaskId(name, config, OWN_ENV, ("rsl_rl",))
-        yield TaskId(f"{name}-Play", f"nerd_isaaclab.tasks.play:{name}", OWN_ENV, ("rsl_rl",))
+        has_agent = not any(
+            word.arg == "agent" and isinstance(word.value, ast.Constant) and word.value.value is None
+            for word in call.keywords
+        )
+        agents = ("rsl_rl",) if has_agent else ()
+        yield TaskId(name, config, OWN_ENV, agents)
+        yield TaskId(f"{name}-Play", f"nerd_isaaclab.tasks.play:{name}", OWN_ENV, agents)
 
 
 def _text(node: ast.expr, module: str) -> str:

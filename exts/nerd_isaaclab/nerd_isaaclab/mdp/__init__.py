@@ -33,3 +33,4 @@ from .root_terms import (
     root_up_proj,
 )
 from .terminations import refused_by_guard, root_link_height_below, state_diverged
+from .tosses import toss_box

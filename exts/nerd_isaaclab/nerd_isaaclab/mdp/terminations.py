@@ -42,10 +42,13 @@ def state_diverged(
     """
     asset: Articulation = env.scene[asset_cfg.name]
     speed = asset.data.root_link_lin_vel_w.torch.norm(dim=-1)
-    joint_speed = asset.data.joint_vel.torch.abs().amax(dim=-1)
-    pose = asset.data.root_link_pose_w.torch.sum(dim=-1) + asset.data.joint_pos.torch.sum(dim=-1)
+    pose = asset.data.root_link_pose_w.torch.sum(dim=-1)
     # A comparison with NaN is false, so "not below" also catches what is not a number.
-    return ~((speed < max_speed) & (joint_speed < max_joint_speed) & torch.isfinite(pose))
+    fine = (speed < max_speed) & torch.isfinite(pose)
+    if getattr(asset, "num_joints", 0):  # a free body has none
+        joint_speed = asset.data.joint_vel.torch.abs().amax(dim=-1)
+        fine &= (joint_speed < max_joint_speed) & torch.isfinite(asset.data.joint_pos.torch.sum(dim=-1))
+    return ~fine
 
 
 def refused_by_guard(env: ManagerBasedRLEnv) -> torch.Tensor:

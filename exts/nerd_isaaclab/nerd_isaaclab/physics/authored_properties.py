@@ -24,8 +24,9 @@ LINEAR_DAMPING, ANGULAR_DAMPING = 0.0, 0.05
 MAX_LINEAR_VELOCITY, MAX_ANGULAR_VELOCITY = math.inf, 100.0
 """PhysX's largest speeds of a body [m/s, rad/s]."""
 
-POSITION_ITERATIONS, VELOCITY_ITERATIONS = 32, 1
-"""Iterations of the solver for an articulation in PhysX's USD schema."""
+ARTICULATION_ITERATIONS, FREE_BODY_ITERATIONS = (32, 1), (16, 1)
+"""Position and velocity iterations of the solver for an articulation, and for a body that belongs to none, in PhysX's
+USD schema."""
 
 
 def body_damping(prim: Usd.Prim) -> dict[str, Any]:
@@ -77,20 +78,24 @@ def mimic_of(prim: Usd.Prim) -> Mimic | None:
     return None
 
 
-def solver_iterations(stage: Usd.Stage, root_path: str) -> tuple[int, int]:
+def solver_iterations(stage: Usd.Stage, root_path: str, is_free: bool = False) -> tuple[int, int]:
     """Position and velocity iterations with which the solver goes over a robot in a physics step.
 
     Args:
         stage: The stage.
         root_path: Path of the prim under which the robot stands.
+        is_free: Whether it is a rigid body without joints, no articulation.
     """
     from pxr import Usd, UsdPhysics
 
-    root = stage.GetPrimAtPath(root_path)
-    holders = [prim for prim in Usd.PrimRange(root) if prim.HasAPI(UsdPhysics.ArticulationRootAPI)] or [root]
+    root, schema, defaults = stage.GetPrimAtPath(root_path), "physxArticulation", ARTICULATION_ITERATIONS
+    holders = [prim for prim in Usd.PrimRange(root) if prim.HasAPI(UsdPhysics.ArticulationRootAPI)]
+    if is_free:
+        schema, defaults = "physxRigidBody", FREE_BODY_ITERATIONS
+        holders = [prim for prim in Usd.PrimRange(root) if prim.HasAPI(UsdPhysics.RigidBodyAPI)]
     position, velocity = (
-        _authored(holders[0], f"physxArticulation:solver{kind}IterationCount", otherwise)
-        for kind, otherwise in (("Position", POSITION_ITERATIONS), ("Velocity", VELOCITY_ITERATIONS))
+        _authored((holders or [root])[0], f"{schema}:solver{kind}IterationCount", otherwise)
+        for kind, otherwise in zip(("Position", "Velocity"), defaults, strict=True)
     )
     return int(position), int(velocity)
 

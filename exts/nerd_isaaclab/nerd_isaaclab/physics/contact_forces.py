@@ -3,13 +3,15 @@
 
 """Contact forces for the sensors on a robot that a model drives.
 
-While the solver rests, the engine keeps the forces of its own last step. A model with a force head predicts them: while
-it steps the robot, an object in the place of a contact sensor's binding to the engine gives the model's forces. What
-the sensor computes from them (history, air and contact times, first contacts) stays Isaac Lab's own code.
+While the solver rests, the engine keeps the forces of its own last step. A model with a force head predicts them, one
+with mechanics computes them: while it steps the robot, an object in the place of a contact sensor's binding to the
+engine gives the model's forces. What the sensor computes from them (history, air and contact times, first contacts)
+stays Isaac Lab's own code.
 
 The head gives one force a body and control step: of all partners together, normal force and friction in one. On a plane
 it is split along the plane's normal. On other grounds, and for bodies that touch something else, it cannot be: then all
-of it is reported as normal force.
+of it is reported as normal force. A model with mechanics needs no head: the impulses of its solver are forces, normal
+forces and friction apart, in each physics step.
 """
 
 from __future__ import annotations
@@ -60,6 +62,9 @@ class ModelForces:
 
     def forces(self) -> tuple[torch.Tensor, torch.Tensor]:
         """The model's normal forces and friction on the sensor's bodies, world axes [N], shapes (N, bodies, 3)."""
+        computed, step = self._neural.body_forces, self._neural.shown_step
+        if computed is not None:
+            return computed.normal[:, step, self._bodies], computed.friction[:, step, self._bodies]
         force = self._neural.contact_forces[:, self._bodies]
         if self._up is None:
             return force, torch.zeros_like(force)
@@ -76,11 +81,17 @@ class ModelForces:
         rows.copy_(values if some is None else torch.where(some[:, None], values, rows))
 
 
-def feed_contact_sensors(scene: InteractiveScene, robot: Articulation, neural: NeuralPhysics) -> None:
-    """Replaces the binding of every contact sensor that the model can feed. May be called again."""
+def feed_contact_sensors(scene: InteractiveScene, robot: Articulation, neural: NeuralPhysics) -> bool:
+    """Replaces the binding of every contact sensor that the model can feed. May be called again.
+
+    Returns:
+        Whether there is such a sensor.
+    """
+    fed = False
     for sensor in scene.sensors.values():
-        if not is_contact_sensor(sensor) or why_not_fed(sensor, robot) is not None:
+        if not is_contact_sensor(sensor) or why_not_fed(sensor, robot, neural.computes_forces) is not None:
             continue
+        fed = True
         bodies = torch.tensor(
             [neural.body_names.index(name) for name in sensor.body_names], device=neural.contact_forces.device
         )
@@ -88,6 +99,7 @@ def feed_contact_sensors(scene: InteractiveScene, robot: Articulation, neural: N
         if isinstance(binding, ModelForces):
             binding = binding.binding
         sensor._contact_binding = ModelForces(binding, neural, bodies)
+    return fed
 
 
 def release_contact_sensors(scene: InteractiveScene) -> None:
@@ -97,31 +109,26 @@ def release_contact_sensors(scene: InteractiveScene) -> None:
             sensor._contact_binding = sensor._contact_binding.binding
 
 
-def fill_history(scene: InteractiveScene, steps: int) -> None:
-    """Enters the model's forces into the sensors' histories, as if every one of some physics steps had been recorded.
+def enter_steps(scene: InteractiveScene, neural: NeuralPhysics, steps: int, physics_dt: float) -> None:
+    """Enters the forces of all physics steps of a control step but the last into the sensors, as if each of them had
+    been simulated. The last is entered by the sensor's own coming update.
 
-    The history of a contact sensor counts physics steps, while a sensor is updated once in a control step of the model.
-    Without this, a term that looks back over three entries would look back over three control steps.
+    A contact sensor counts physics steps in its history, and tells times in the air and in contact by them, while it is
+    updated once in a control step of the model.
 
     Args:
         scene: The scene.
-        steps: Physics steps to enter, beside the one that the sensor's own coming update enters.
+        neural: Has the forces.
+        steps: Physics steps to enter.
+        physics_dt: Length of each [s].
     """
     for sensor in scene.sensors.values():
-        binding = getattr(sensor, "_contact_binding", None)
-        if not isinstance(binding, ModelForces) or sensor.cfg.history_length < 2:
-            continue
-        data: Any = sensor._data
-        normal, friction = binding.forces()
-        for history, force in (
-            (data._net_normal_forces_w_history, normal),
-            (data._net_forces_w_history, normal + friction),
-        ):
-            # Environments first, entries second, the latest first.
-            entries = wp.to_torch(history)
-            new = min(steps, entries.shape[1])
-            entries[:, new:] = entries[:, : entries.shape[1] - new].clone()
-            entries[:, :new] = force[:, None]
+        if steps and isinstance(getattr(sensor, "_contact_binding", None), ModelForces):
+            for step in range(steps):
+                with neural.showing(step):
+                    sensor.update(physics_dt, force_recompute=True)
+            # The coming update counts the whole control step.
+            wp.to_torch(sensor._timestamp).sub_(steps * physics_dt)
 
 
 def is_contact_sensor(sensor: Any) -> bool:
@@ -129,11 +136,17 @@ def is_contact_sensor(sensor: Any) -> bool:
     return any(cls.__name__ in ("BaseContactSensor", "ContactSensor") for cls in type(sensor).__mro__)
 
 
-def why_not_fed(sensor: Any, robot: Articulation) -> str | None:
-    """Why a force head cannot feed a contact sensor; None if it can."""
-    backend = getattr(sensor, "__backend_name__", "unknown")
+def why_not_fed(sensor: Any, robot: Articulation, by_mechanics: bool = False) -> str | None:
+    """Why a model cannot feed a contact sensor; None if it can.
+
+    Args:
+        sensor: The sensor.
+        robot: The robot that the model drives.
+        by_mechanics: Whether mechanics computes the forces, and no force head predicts them.
+    """
+    backend, source = getattr(sensor, "__backend_name__", "unknown"), "mechanics" if by_mechanics else "a force head"
     if backend != "ovphysx":
-        return f"on the physics backend '{backend}' a force head cannot feed it: use physics=ovphysx"
+        return f"on the physics backend '{backend}' {source} cannot feed it: use physics=ovphysx"
     foreign = [name for name in sensor.body_names if name not in robot.body_names]
     if foreign:
         return f"the model does not drive its bodies {', '.join(foreign)}"
@@ -141,9 +154,9 @@ def why_not_fed(sensor: Any, robot: Articulation) -> str | None:
     asked = {
         "filter_prim_paths_expr": bool(cfg.filter_prim_paths_expr),
         "track_contact_points": cfg.track_contact_points,
-        "track_friction_forces": cfg.track_friction_forces,
+        "track_friction_forces": cfg.track_friction_forces and not by_mechanics,
     }
     details = [name for name, wanted in asked.items() if wanted]
     if details:
-        return f"a force head predicts one force a body, not what {', '.join(details)} ask for"
+        return f"{source} gives one force a body, not what {', '.join(details)} ask for"
     return None

@@ -68,7 +68,7 @@ class EngineParameters:
         self._shapes = torch.tensor(shape_of_slots(env, robot), device=env.device)
         self._ground = ground_material(env)
         self._materials = _materials(self._spec, env, robot)
-        self._acts_at_links = getattr(type(robot), "__backend_name__", "") == "ovphysx"
+        self._acts_at_links = getattr(robot, "__backend_name__", "") == "ovphysx"
         """Whether the engine lets forces act at the origins of bodies, not at their centres of mass: Isaac Lab 3.0.0
         hands the poses of links to this one."""
         first = self._read()
@@ -223,6 +223,8 @@ def _same(value: torch.Tensor, nominal: torch.Tensor, dims: int, least: float = 
     """Whether a parameter is that of the specification in all environments: to a share of its size, which is that of
     its largest number in the last dimensions, and not smaller than the least.
     """
+    if not value.numel():
+        return True
     nominal = nominal.to(value).expand_as(value)
     finite = torch.where(nominal.isfinite(), nominal.abs(), torch.zeros_like(nominal))
     size = finite.amax(tuple(range(-dims, 0)), keepdim=True).clamp(min=least)

@@ -10,12 +10,15 @@ Lab need no change.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 
 from nerd_core.dynamics import NeuralDynamics
+from nerd_core.mechanics.forces import BodyForces
+from nerd_core.predictor.prediction import Forces
 from nerd_core.threads import small_operations
 
 from .engine_parameters import EngineParameters
@@ -77,8 +80,13 @@ class NeuralPhysics:
         self.one_step_error: torch.Tensor | None = None
         """Prediction minus the solver's result of the last mixed step, shape (N, S); None before, or all neural."""
         self.contact_forces = torch.zeros(*self.held.shape, len(robot.spec.bodies), 3, device=self.held.device)
-        """Contact force on each body over the last control step, as a model with a force head predicts it, world axes
-        [N], shape (N, bodies, 3). Zero without such a head, where the guard held, and after a reset."""
+        """Contact force on each body, world axes [N], shape (N, bodies, 3): over the last control step as a model with
+        a force head predicts it, in its last physics step where mechanics computes it. Zero without either, where the
+        guard held, and after a reset."""
+        self.body_forces: BodyForces | None = None
+        """What mechanics computes of the last control step, if a sensor asks: the same in each physics step, friction
+        apart, and what joints carry. Leading dimensions (N,)."""
+        self._shown: int | None = None
         self.on_contact_forces: Callable[[], None] = _nothing
         """Called when :attr:`contact_forces` are those of a whole control step, which no sensor has recorded yet."""
 
@@ -104,7 +112,33 @@ class NeuralPhysics:
     def has_contact_forces(self) -> bool:
         """Whether the model predicts contact forces."""
         predictor = getattr(self._dynamics, "predictor", None)
-        return predictor is not None and predictor.cfg.force_head
+        return predictor is not None and (predictor.cfg.force_head or predictor.gives_forces)
+
+    @property
+    def computes_forces(self) -> bool:
+        """Whether the model computes contact forces and what joints carry, by mechanics."""
+        predictor = getattr(self._dynamics, "predictor", None)
+        return predictor is not None and predictor.gives_forces
+
+    def ask_for_forces(self, forces: Forces) -> None:
+        """Which of :attr:`body_forces` are computed from now on, which costs time."""
+        if self.computes_forces:
+            self._dynamics.ask_for_forces(forces)
+        self.body_forces = None
+
+    @property
+    def shown_step(self) -> int:
+        """The physics step whose forces sensors are shown, -1 for the last one of the control step."""
+        return self._substep - 1 if self._shown is None else self._shown
+
+    @contextmanager
+    def showing(self, physics_step: int) -> Iterator[None]:
+        """Inside, sensors are shown the forces of a physics step of the last control step."""
+        self._shown = physics_step
+        try:
+            yield
+        finally:
+            self._shown = None
 
     @property
     def neural(self) -> torch.Tensor | None:
@@ -137,6 +171,10 @@ class NeuralPhysics:
         """Empties the history of environments that were reset."""
         self._dynamics.reset(None if isinstance(env_ids, slice) else env_ids.long())
         self.contact_forces[env_ids] = 0.0
+        if self.body_forces is not None:
+            kept = torch.ones_like(self.held)
+            kept[env_ids] = False
+            self.body_forces = _where(kept, self.body_forces)
         if self._left is not None:
             # Not in place: it may have been made in inference mode, and a tensor from there must not change outside.
             self._left = self._left.clone()
@@ -227,10 +265,19 @@ class NeuralPhysics:
     def _keep_contact_forces(self) -> None:
         """Copies the predicted forces. What is not a number, or belongs to a refused state, is no force."""
         prediction = getattr(self._dynamics, "prediction", None)
-        if prediction is None or prediction.force is None:
-            return
-        valid = ~self._dynamics.held & prediction.force.isfinite().all(dim=-1).all(dim=-1)
-        self.contact_forces.copy_(torch.where(valid[:, None, None], prediction.force, 0.0))
+        forces = None if prediction is None else prediction.body_forces
+        if forces is not None:
+            finite = torch.stack([each.flatten(1).isfinite().all(-1) for each in forces if each is not None]).all(0)
+            self.body_forces = forces = _where(finite & ~self._dynamics.held, forces)
+            self.contact_forces.copy_((forces.normal + forces.friction)[:, -1])
+        elif prediction is not None and prediction.force is not None:
+            valid = ~self._dynamics.held & prediction.force.isfinite().all(dim=-1).all(dim=-1)
+            self.contact_forces.copy_(torch.where(valid[:, None, None], prediction.force, 0.0))
+
+
+def _where(kept: torch.Tensor, forces: BodyForces) -> BodyForces:
+    """Forces of some environments, zero for the others; ``kept`` is a mask of shape (N,)."""
+    return forces.map(lambda each: torch.where(kept.view(-1, *[1] * (each.dim() - 1)), each, 0.0))
 
 
 def _nothing() -> None:

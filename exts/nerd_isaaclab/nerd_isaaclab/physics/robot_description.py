@@ -26,6 +26,8 @@ from .actuators import nominal_values, read_actuators
 from .authored_properties import body_damping, drive_kind, mimic_of, other_forces, solver_iterations
 from .collision_slots import shapes_of_body, slots_by_shape, slots_of_body
 from .engine_numbers import NO_LIMIT, six_digits
+from .free_body import FreeBody
+from .self_collisions import touching_bodies
 from .surface_materials import ground_material, shape_materials
 
 if TYPE_CHECKING:
@@ -105,7 +107,7 @@ def describe_robot(env: ManagerBasedEnv, robot: Articulation, name: str, control
     materials, slots = iter(shape_materials(robot, shapes)), list[ContactSlot]()
     for body in robot.body_names:
         slots += slots_of_body(body, prims[body], others[body], materials)
-    iterations = solver_iterations(stage, root_path)
+    iterations = solver_iterations(stage, root_path, isinstance(robot, FreeBody))
     pose = robot.data.root_link_pose_w.torch[0].cpu()
     origin = env.scene.env_origins[0].cpu()
     spec = RobotSpec(
@@ -129,6 +131,7 @@ def describe_robot(env: ManagerBasedEnv, robot: Articulation, name: str, control
         ground=ground_material(env),
         position_iterations=iterations[0],
         velocity_iterations=iterations[1],
+        touching_bodies=touching_bodies(stage, root_path, bodies, slots, prims),
     )
     _check_kinematics(env, robot, spec)
     return spec

@@ -21,6 +21,8 @@ import warp as wp
 from nerd_core.robot.frames import quat_rotate
 from nerd_core.robot.spec import RobotSpec
 
+from .free_body import FreeBody
+
 if TYPE_CHECKING:
     from isaaclab.assets import Articulation
 
@@ -45,7 +47,7 @@ class RobotState:
         self._origins = env_origins
         first = spec.state.joint_pos.start
         wrapping = [first + i for i, joint in enumerate(spec.joints) if joint.wraps]
-        self._is_physx = "physx" in getattr(type(robot), "__backend_name__", "")
+        self._is_physx = "physx" in getattr(robot, "__backend_name__", "")
         self._wrapping = torch.tensor(wrapping, dtype=torch.long, device=env_origins.device)
         self._channels = [
             (torch.tensor(columns, device=env_origins.device), torch.tensor(joints, device=env_origins.device), kind)
@@ -91,6 +93,8 @@ class RobotState:
             velocity = torch.cat((state[:, layout.root_lin_vel], state[:, layout.root_ang_vel]), dim=-1)
             self._robot.write_root_link_pose_to_sim_index(root_pose=pose, env_ids=env_ids)
             self._robot.write_root_link_velocity_to_sim_index(root_velocity=velocity, env_ids=env_ids)
+        if not self.spec.joints:
+            return
         self._robot.write_joint_state_to_sim_index(
             position=state[:, layout.joint_pos].contiguous(),
             velocity=state[:, layout.joint_vel].contiguous(),
@@ -170,7 +174,10 @@ class RobotState:
             bodies: Linear and angular accelerations of the bodies' centres of mass, world frame, shape (N, B, 6).
         """
         data = self._robot.data
-        for buffer, values in ((data._joint_acc, joints), (data._body_com_acc_w, bodies)):
+        published = [(data._body_com_acc_w, bodies)]
+        if self.spec.joints:
+            published.append((data._joint_acc, joints))
+        for buffer, values in published:
             wp.to_torch(buffer.data).view_as(values).copy_(values)
             buffer.timestamp = data._sim_timestamp
 
@@ -185,9 +192,11 @@ class RobotState:
             return
         from isaaclab_ov import tensor_types
 
-        back = wp.clone(given)
+        is_free = isinstance(robot, FreeBody)
+        back = wp.clone(robot._wrench_buf_flat if is_free else given)
         wp.to_torch(back)[..., :6].neg_()  # forces and torques; the last three numbers are where they act
-        robot.root_view.set_attribute(tensor_types.LINK_WRENCH, back)
+        kind = tensor_types.RIGID_BODY_WRENCH if is_free else tensor_types.LINK_WRENCH
+        robot.root_view.set_attribute(kind, back)
 
     def advance_clock(self, dt: float) -> None:
         """Tells the articulation that the engine has moved on, without computing what ``update(dt)`` would."""

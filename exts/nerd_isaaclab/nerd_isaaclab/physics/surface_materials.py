@@ -18,6 +18,7 @@ import torch
 from nerd_core.robot.materials import Material
 
 from .engine_numbers import six_digits
+from .free_body import FreeBody
 from .static_shapes import static_colliders
 
 if TYPE_CHECKING:
@@ -106,7 +107,10 @@ def held_by_engine(robot: Articulation) -> torch.Tensor | None:
             import warp as wp
             from isaaclab_ov import tensor_types
 
-            values = wp.to_torch(view.get_attribute(tensor_types.SHAPE_FRICTION_AND_RESTITUTION))
+            is_free = isinstance(robot, FreeBody)
+            kind = tensor_types.SHAPE_FRICTION_AND_RESTITUTION
+            kind = tensor_types.RIGID_BODY_SHAPE_FRICTION_AND_RESTITUTION if is_free else kind
+            values = wp.to_torch(view.get_attribute(kind))
     except (ImportError, AttributeError, KeyError, RuntimeError):
         return None
     values = values if isinstance(values, torch.Tensor) else torch.as_tensor(values)

@@ -4,6 +4,7 @@
 """``nerd models``: the models that come with the extension, and a model of a task's robot before any data.
 
 nerd models list
+nerd models list --json
 nerd models get cartpole my-models/cartpole
 nerd models verify
 nerd models init --task NeRD-Cartpole --out my-models/cartpole-mechanics
@@ -11,6 +12,7 @@ nerd models init --task NeRD-Cartpole --out my-models/cartpole-mechanics
 
 from __future__ import annotations
 
+import json
 import shutil
 import textwrap
 from dataclasses import dataclass
@@ -26,11 +28,15 @@ from nerd_core.files.outputs import require_folder
 
 from ..checkpoints.shipped import find_checkpoint, shipped_checkpoints
 from ..models.untrained import InitModelCfg, init_model
+from ..robots.registry import robot_of_spec
 
 
 @dataclass
 class List:
     """List the models with their robots, sizes and what they were measured to reach."""
+
+    json: bool = False
+    """Print them as JSON, for other programs."""
 
 
 @dataclass
@@ -75,12 +81,33 @@ def main(argv: list[str]) -> int:
     )
     args = read_options(commands, argv, "nerd models", __doc__)
     if isinstance(args, List):
-        return _list()
+        return _list_as_json() if args.json else _list()
     if isinstance(args, Get):
         return _get(args)
     if isinstance(args, Init):
         return _init(args)
     return _verify()
+
+
+def _list_as_json() -> int:
+    from nerd_core.robot.spec import RobotSpec
+
+    found = []
+    for name, path in shipped_checkpoints().items():
+        spec = RobotSpec.load(path / "spec.json")
+        record = robot_of_spec(spec.name)
+        found.append(
+            {
+                "name": name,
+                "robot": spec.name,
+                "task": None if record is None else record.default_task,
+                "control_dt": spec.control_dt,
+                "bytes": sum(file.stat().st_size for file in path.iterdir() if file.is_file()),
+                "summary": _summary(path),
+            }
+        )
+    print(json.dumps(found, indent=1))
+    return 0
 
 
 def _list() -> int:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from ..usd import urdf
 from ..usd.asset import Asset
 from ..usd.model import Shape, UsdRobot, from_axis_angle
-from .record import RobotRecord
+from .record import PublishedFigures, RobotRecord
 
 if TYPE_CHECKING:
     from isaaclab.assets import ArticulationCfg
@@ -110,4 +110,11 @@ ROBOT = RobotRecord(
         "joint_pos_share": 0.15,
         "joint_vel": math.pi,
     },
+    published=PublishedFigures(
+        "NeRD, arXiv 2508.15755",
+        returns={  # table 1
+            "NeRD-AnymalC-Forward": {"physics": 1323.4, "neural": 1323.1, "gap": -0.0002},
+            "NeRD-AnymalC-Sideways": {"physics": 1360.2, "neural": 1359.2, "gap": -0.0007},
+        },
+    ),
 )

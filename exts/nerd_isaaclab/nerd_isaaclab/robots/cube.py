@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from ..usd import inertia
@@ -52,4 +53,6 @@ ROBOT = RobotRecord(
     name="cube",
     asset=ASSET,
     articulation=articulation,
+    default_task="NeRD-Cube-Toss",
+    first_states={"root_height": (0.06, 0.27), "root_tilt": math.pi, "root_lin_vel": 3.5, "root_ang_vel": 12.0},
 )

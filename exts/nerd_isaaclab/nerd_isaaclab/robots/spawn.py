@@ -16,6 +16,12 @@ from isaaclab_physx.sim.schemas import PhysxArticulationCfg, PhysxRigidBodyCfg
 
 from ..usd.asset import Asset
 
+FASTEST_SPIN = 5000.0
+"""Largest angular velocity of a free body [degrees/s]: one that is thrown meets no limit."""
+
+FREE_BODY_ITERATIONS = {"solver_position_iteration_count": 4, "solver_velocity_iteration_count": 0}
+"""Iterations of the solver for a body without joints: as for a robot."""
+
 
 def spawn(asset: Asset, disable_gravity: bool = False, articulated: bool = True) -> sim_utils.UsdFileCfg:
     """Return how a robot's file is brought into a scene.
@@ -33,9 +39,10 @@ def spawn(asset: Asset, disable_gravity: bool = False, articulated: bool = True)
             linear_damping=0.0,
             angular_damping=0.0,
             max_linear_velocity=1000.0,
-            max_angular_velocity=1000.0,
+            max_angular_velocity=1000.0 if articulated else FASTEST_SPIN,
             max_depenetration_velocity=10.0,
             enable_gyroscopic_forces=True,
+            **({} if articulated else FREE_BODY_ITERATIONS),
         ),
         articulation_props=[
             PhysxArticulationCfg(

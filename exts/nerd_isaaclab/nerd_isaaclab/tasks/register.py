@@ -18,22 +18,22 @@ AGENT_CLASSES: dict[str, str] = {}
 """Class of the RSL-RL configuration of each task, by the task's id."""
 
 
-def register_task(task_id: str, env_cfg: str, agent: str, scores: str | None = None) -> None:
+def register_task(task_id: str, env_cfg: str, agent: str | None, scores: str | None = None) -> None:
     """Register a task, and ``<id>-Play``: the same with few environments, to be watched.
 
     Args:
         task_id: Id of the task.
         env_cfg: Its configuration, ``module:class``.
-        agent: Its RSL-RL configuration, ``module:class``; logs go to a folder named after the task.
+        agent: Its RSL-RL configuration, ``module:class``; logs go to a folder named after the task. None for a task
+            in which nothing can be learned, because nothing acts.
         scores: What a policy is judged by, ``module:tuple`` of :class:`~nerd_isaaclab.tasks.scores.Score`.
     """
-    AGENT_CLASSES[task_id] = agent
+    of_agent = {}
+    if agent is not None:
+        AGENT_CLASSES[task_id] = agent
+        of_agent = {"rsl_rl_cfg_entry_point": f"{__package__}.agents:{task_id}", "default_agent": "rsl_rl"}
     for name, cfg in ((task_id, env_cfg), (f"{task_id}-Play", f"{__package__}.play:{task_id}")):
-        kwargs = {
-            "env_cfg_entry_point": cfg,
-            "rsl_rl_cfg_entry_point": f"{__package__}.agents:{task_id}",
-            "default_agent": "rsl_rl",
-        }
+        kwargs = {"env_cfg_entry_point": cfg, **of_agent}
         if scores is not None:
             kwargs["score_entry_point"] = scores
         gymnasium.register(id=name, entry_point=ENV_CLASS, disable_env_checker=True, kwargs=kwargs)

@@ -3,10 +3,10 @@
 
 """Experiments: each by one command, with figures, plots, and baselines measured in the same run.
 
-``experiment`` says what one is, ``registry`` knows their names, and each has a module of its own. ``nerd experiment
-NAME`` runs one; ``docs/experiments.md`` has a section for each. A new experiment is a module with a dataclass of
-settings and one line in :data:`registry.BUILT_IN`, or an entry point of the group ``nerd.experiments`` in another
-package::
+``experiment`` says what one is, ``registry`` knows their names, and each has a module of its own: ``basin_hopping``,
+``gradient_cost``, ``tossed_cube``, ``neural_ode``. ``nerd experiment NAME`` runs one; ``docs/experiments.md`` has a
+section for each. A new experiment is a module with a dataclass of settings and one line in :data:`registry.BUILT_IN`,
+or an entry point of the group ``nerd.experiments`` in another package::
 
     \"\"\"What it shows, in one line.\"\"\"
 

@@ -51,9 +51,13 @@ COULOMB, REST = (0.3, 0.2), 0.1
 """Coulomb friction of the joints [N m], and the speed around which its direction changes over [rad/s]: what holds a
 joint at rest would depend on everything else that pulls at it."""
 
-EXPECTED: dict[Case, frozenset[tuple[str, str]]] = {
-    case: frozenset((joint, f"joint_vel[{joint}]") for joint in JOINTS) for case in get_args(Case)
-} | {"play": frozenset({("elbow", "joint_pos[elbow]")})}
+OWN_SPEED = frozenset((joint, f"joint_vel[{joint}]") for joint in JOINTS)
+EXPECTED: dict[str, frozenset[tuple[str, str]]] = {
+    "damping": OWN_SPEED,
+    "drag": OWN_SPEED,
+    "coulomb": OWN_SPEED,
+    "play": frozenset({("elbow", "joint_pos[elbow]")}),
+}
 """What has to survive: joint, and what its torque depends on."""
 
 CANDIDATE = "joint_torque<-joint_pos[*],joint_vel[*],effort_target[*]; sharing=separate"

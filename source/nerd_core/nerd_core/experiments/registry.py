@@ -24,6 +24,7 @@ BUILT_IN = {
     "gradient-cost": "nerd_core.experiments.gradient_cost:EXPERIMENT",
     "swimmer": "nerd_core.experiments.swimmer:EXPERIMENT",
     "discovery": "nerd_core.experiments.discovery:EXPERIMENT",
+    "neural-ode": "nerd_core.experiments.neural_ode.run:EXPERIMENT",
     "tossed-cube": "nerd_core.experiments.tossed_cube:EXPERIMENT",
 }
 """Experiments of this package, as ``module:name``."""

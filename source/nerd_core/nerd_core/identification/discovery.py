@@ -234,6 +234,7 @@ def refit(networks: BlueprintNetworks, response: Response, cfg: LassoCfg, groups
         cost = error_of(fitted, response) + 1.0e-3 * min(cfg.ridges) * _squares(fitted)
         cost.backward()
         for parameter, mask in _masked(fitted, inputs, outputs):
+            assert parameter.grad is not None
             parameter.grad = parameter.grad * mask
         return cost
 

@@ -66,6 +66,7 @@ GROUPS = {
     "masses": Group(("mass",), "kg", "bodies"),
     "centres": Group(("centre_of_mass",), "m", "bodies", bounded=False),
     "inertias": Group(("inertia",), "kg m^2", "bodies", bounded=False),
+    "lengths": Group(("parent_pos",), "m", "bodies", bounded=False),
     "armatures": Group(("armature",), "kg m^2 or kg", "joints"),
     "frictions": Group(("joint_friction", "joint_dynamic_friction"), "N m or N", "joints"),
     "viscous_frictions": Group(("joint_viscous_friction",), "N m s/rad or N s/m", "joints"),
@@ -136,6 +137,8 @@ class Parameterisation:
 
     def _bodies_part(self, group: str, start: PhysicalParameters) -> tuple[list[str], Callable[[Tensor], Tensor]]:
         assert start.mass is not None and start.centre_of_mass is not None and start.inertia is not None
+        if group == "lengths":
+            return self._lengths(start)
         rows, bodies = torch.tensor(self.bodies), [self.spec.bodies[i].name for i in self.bodies]
         if group == "masses":
             own = start.mass
@@ -149,6 +152,15 @@ class Parameterisation:
         factor = torch.linalg.cholesky(second_moments(own[rows]))
         labels = [f"{name} {entry}" for name in bodies for entry in INERTIA_ENTRIES]
         return labels, lambda free: own.index_copy(0, rows, _moments(factor @ _triangle(free.view(-1, 6))))
+
+    def _lengths(self, start: PhysicalParameters) -> tuple[list[str], Callable[[Tensor], Tensor]]:
+        """How far joints are from the frames of their parents; directions stay."""
+        assert start.parent_pos is not None
+        own = start.parent_pos
+        away = [i for i in self.bodies if self.spec.bodies[i].parent is not None and float(own[i].norm()) > 0.0]
+        rows = torch.tensor(away, dtype=torch.long)
+        labels = [self.spec.bodies[i].name for i in away]
+        return labels, lambda free: own.index_copy(0, rows, own[rows] * free.exp().unsqueeze(-1))
 
     def _joints_part(self, group: str, start: PhysicalParameters) -> tuple[list[str], Callable[[Tensor], Tensor]]:
         own = getattr(start, GROUPS[group].fields[-1]).clamp(min=0.0)
@@ -206,6 +218,11 @@ class Parameterisation:
                     )
         if {"centres", "inertias", "masses"} & set(self.groups) and len(spec.bodies) == 1 and not spec.floating_base:
             raise IdentificationError(f"'{spec.name}' has no body that moves: there are no masses to identify")
+        if "lengths" in self.groups and spec.slots:
+            raise IdentificationError(
+                f"got lengths of '{spec.name}' to identify, which has {len(spec.slots)} contact slots, expected a "
+                "robot without: contacts are computed with the lengths of the specification"
+            )
         if not spec.joints and any(GROUPS[name].of == "joints" for name in self.groups):
             raise IdentificationError(f"'{spec.name}' has no joints, so it has no parameters of joints to identify")
 

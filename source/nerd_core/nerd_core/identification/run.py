@@ -21,15 +21,15 @@ from torch import Tensor
 
 from .. import checkpoint
 from ..contact.grounds import Ground
-from ..files.atomic import write_json, write_text
+from ..files.atomic import remove_file, write_json, write_text
 from ..files.bounds import bounded, check_bounds
 from ..files.safe_files import MAX_JSON_BYTES, UnsafeFile, parse_json, read_bytes
 from ..files.serialization import to_plain
 from ..predictor.predictor import Predictor
 from ..robot.physical_parameters import specification_with
-from .calibration import calibration_of, write_calibration
 from .cost import CostCfg, RolloutCost
 from .drivers import Descent, DescentCfg, HoppingCfg, descend, hop
+from .engine_calibration import calibration_of, write_calibration
 from .evolution import EvolutionCfg, Value, evolve
 from .identifiability import identifiability
 from .motion_data import MotionData
@@ -150,6 +150,7 @@ def identify(
     )
     if out is not None:
         _write(out, made, report, cfg)
+        remove_file(out / CALIBRATION)
         if not report.refused and parameterisation.dim:
             found = parameterisation(cost.variables.free.detach())
             write_calibration(out / CALIBRATION, calibration_of(predictor.spec, found))

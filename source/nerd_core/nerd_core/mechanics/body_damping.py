@@ -44,6 +44,7 @@ class BodyDamping(nn.Module):
     gravity_mass: float | Tensor
     """Mass on which gravity acts, and what damping leaves of its impulse taken off [kg]."""
     _mass_root: Tensor
+    _shares: Tensor
     _pulled: Tensor
     _linear: Tensor
     _angular: Tensor
@@ -64,11 +65,11 @@ class BodyDamping(nn.Module):
             float(body.has_gravity) * (1.0 - min(body.linear_damping, fastest) * spec.physics_dt)
             for body in spec.bodies
         ]
-        self._shares = pulled
         masses = [0.0 if body.inertia is None else body.inertia.mass for body in spec.bodies]
         self.gravity_mass = sum(share * mass for share, mass in zip(pulled, masses, strict=True))
         buffers = {
             "_mass_root": [math.sqrt(mass) for mass in masses],
+            "_shares": pulled,
             "_pulled": [share * math.sqrt(mass) for share, mass in zip(pulled, masses, strict=True)],
             "_linear": [min(body.linear_damping, fastest) for body in spec.bodies],
             "_angular": [min(body.angular_damping, fastest) for body in spec.bodies],
@@ -86,9 +87,14 @@ class BodyDamping(nn.Module):
         """
         if rows.mass is None:
             return self
-        root, shares = rows.mass.t().unsqueeze(1).sqrt(), rows.mass.new_tensor(self._shares)
-        tables = {"_mass_root": root, "_pulled": shares.view(-1, 1, 1) * root}
-        return altered(self, tables, gravity_mass=rows.mass @ shares)
+        root = rows.mass.t().unsqueeze(1).sqrt()
+        tables = {"_mass_root": root, "_pulled": self._shares * root}
+        return altered(self, tables, gravity_mass=rows.mass @ self._shares.flatten().to(rows.mass))
+
+    @property
+    def body_mass(self) -> Tensor:
+        """Masses of all bodies [kg], shape (B, 1, 1 or M)."""
+        return self._mass_root.square()
 
     def gravity_force(self, jacobian: Tensor, gravity: Tensor) -> Tensor:
         """Generalised forces of gravity, shape (dim, M).
@@ -99,6 +105,15 @@ class BodyDamping(nn.Module):
         """
         return ((self._pulled * jacobian[:, :, :3]).sum(1) * gravity).sum(1)
 
+    def slowing(self, motion: BodyMotion) -> tuple[Tensor, Tensor]:
+        """Linear [m/s^2] and angular [rad/s^2] accelerations that damping takes from bodies, each of shape (B, 3, M).
+
+        Args:
+            motion: How they move.
+        """
+        linear = _slowing(motion.linear_velocity, self._linear, self._max_speed, self.physics_dt)
+        return linear, _slowing(motion.angular_velocity, self._angular, self._max_angular_speed, self.physics_dt)
+
     def damping_force(self, frames: BodyFrames, jacobian: Tensor, motion: BodyMotion) -> Tensor:
         """Generalised forces of damping, shape (dim, M).
 
@@ -107,8 +122,7 @@ class BodyDamping(nn.Module):
             jacobian: What :meth:`Multibody.mass_weighted_jacobian` gave for them.
             motion: How they move.
         """
-        linear = _slowing(motion.linear_velocity, self._linear, self._max_speed, self.physics_dt)
-        angular = _slowing(motion.angular_velocity, self._angular, self._max_angular_speed, self.physics_dt)
+        linear, angular = self.slowing(motion)
         # A force -m a v at the centre of mass, a torque -I b w: in the units of the Jacobian.
         weighted = torch.cat((self._mass_root * linear, (frames.inertia_roots * angular.unsqueeze(1)).sum(2)), dim=1)
         return -(jacobian * weighted).sum((1, 2))

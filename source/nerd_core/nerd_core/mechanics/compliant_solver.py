@@ -120,6 +120,7 @@ class CompliantSolver(nn.Module):
         contacts: ContactConstraints | None,
         targets: Targets | None = None,
         body_responses: Tensor | None = None,
+        contact_impulses: list[Tensor] | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """What the contact forces of one physics step add to the generalised velocities and what these have moved the
         robot by at its end, each of shape (dim, M), and where the joints are then, shape (M, J).
@@ -132,12 +133,15 @@ class CompliantSolver(nn.Module):
             contacts: Constraints of contacts; None for a robot that touches nothing.
             targets: None: no drive leads a joint.
             body_responses: Not looked at.
+            contact_impulses: Takes the impulses of contacts, see :class:`ConstraintSolver`.
         """
         del targets, body_responses
         substep_dt, ramp = self.spec.physics_dt / self.substeps, 0.5 * (1.0 + 1.0 / self.substeps)
         delta_v = moved = torch.zeros_like(velocity)
         if contacts is not None:
-            delta_v, moved = self._pushed(velocity, applied_delta_v, inverse_mass, contacts, substep_dt)
+            delta_v, moved = self._pushed(
+                velocity, applied_delta_v, inverse_mass, contacts, substep_dt, contact_impulses
+            )
         carried = self.spec.physics_dt * (velocity + ramp * applied_delta_v) + moved
         return delta_v, moved, joint_pos + carried[self.multibody.root_dim :].t()
 
@@ -148,6 +152,7 @@ class CompliantSolver(nn.Module):
         inverse_mass: Tensor,
         contacts: ContactConstraints,
         substep_dt: float,
+        contact_impulses: list[Tensor] | None,
     ) -> tuple[Tensor, Tensor]:
         """What the contact forces add to the generalised velocities and to the way, each of shape (dim, M)."""
         count, constants = self.max_contacts, self.constants.exp().unbind()
@@ -172,6 +177,8 @@ class CompliantSolver(nn.Module):
             gap = gap + substep_dt * row_velocity[:count]
             total = total + impulse
             weighted = weighted + total
+        if contact_impulses is not None:
+            contact_impulses.append(total)
         both = torch.stack((total, substep_dt * weighted)).permute(2, 0, 1).contiguous()
         delta_v, moved = (both @ response).permute(1, 2, 0).contiguous().unbind()
         return delta_v, moved

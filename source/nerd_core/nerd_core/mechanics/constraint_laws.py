@@ -44,6 +44,10 @@ class ConstraintLaw(NamedTuple):
     way_is_bent: bool
     """Whether a contact has the linear part of its bias velocity from the beginning of a physics step on and still goes
     the way that the acceleration behind it makes, by and by."""
+    has_patches: bool = False
+    """Whether the contacts of a shape are one patch: normals of all contacts first, then friction at the two of them
+    that are farthest apart, each of which may have half of the friction that all normals of the shape allow. Corners
+    then touch at the ground, not where they are."""
 
 
 MAX_SHARE = 0.8
@@ -60,7 +64,18 @@ def law_of(cfg: MechanicsCfg, spec: RobotSpec) -> ConstraintLaw:
     if cfg.constraint_law == "fitted":
         return ConstraintLaw(cfg.compliance, 0.0, 1.0, 0.0, 0.1, stops_release=False, way_is_bent=False)
     share = iteration_share(substeps_of(cfg, spec))
+    if is_free_body(spec):  # constraints of a body that is no articulation are rigid, and friction has no floor
+        return ConstraintLaw(0.0, 0.0, share, 0.0, 1.0e-4, stops_release=True, way_is_bent=True, has_patches=True)
     return ConstraintLaw(0.0, cfg.compliance, share, 0.25, 1.0e-4, stops_release=True, way_is_bent=True)
+
+
+def is_free_body(spec: RobotSpec) -> bool:
+    """Whether a robot is a single body that moves freely: to the engine no articulation.
+
+    Args:
+        spec: The robot.
+    """
+    return spec.floating_base and len(spec.bodies) == 1
 
 
 def iteration_share(substeps: int) -> float:
@@ -68,4 +83,4 @@ def iteration_share(substeps: int) -> float:
     return min(MAX_SHARE, 2.0 / math.sqrt(substeps))
 
 
-__all__ = ["ConstraintLaw", "iteration_share", "law_of"]
+__all__ = ["ConstraintLaw", "is_free_body", "iteration_share", "law_of"]

@@ -44,7 +44,7 @@ from .constants import CONTACT_COUNT_UNIT, EPSILON, TRAIT_CENTRE, UNREACHABLE, C
 from .constraint_laws import law_of
 from .contact_constraints import ContactConstraints, ContactSlots
 from .engine_settings import initial_constants, sliding_share, substeps_of
-from .gauss_seidel import GaussSeidel
+from .gauss_seidel import GaussSeidel, Terms
 from .joint_drives import JointDrives, JointTerms, Targets
 from .mimic_joints import MimicJoints
 from .multibody import Multibody
@@ -69,23 +69,6 @@ class _Rows(NamedTuple):
     """Whether joints look at their upper stop, shape (J, M)."""
     sign: Tensor
     """Minus one for these joints, else one, shape (J, M)."""
-
-
-class _Terms(NamedTuple):
-    """How constraints answer in one substep."""
-
-    correction: Tensor
-    """Velocity at which unilateral constraints may be closed, negative where one is taken back, shape (U, M)."""
-    effective_mass: Tensor
-    """Impulse per missing velocity of unilateral constraints [kg or kg m^2], shape (U, M)."""
-    friction_correction: Tensor
-    """Velocity at which a drift along the ground is taken back [m/s], shape (2 P, M)."""
-    friction_mass: Tensor
-    """Impulse of friction per velocity along the ground [kg], shape (2 P, M)."""
-    friction: Tensor
-    """Coefficient of friction, shape (P, M)."""
-    dynamic_friction: Tensor | None
-    """The same of a contact that slides; None where it is no other."""
 
 
 class ConstraintSolver(nn.Module):
@@ -185,6 +168,7 @@ class ConstraintSolver(nn.Module):
         contacts: ContactConstraints | None,
         targets: Targets | None = None,
         body_responses: Tensor | None = None,
+        contact_impulses: list[Tensor] | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """What the impulses of one physics step add to the generalised velocities and what these have moved the robot
         by at its end, each of shape (dim, M), and where the joints are then, shape (M, J).
@@ -200,6 +184,7 @@ class ConstraintSolver(nn.Module):
             contacts: Constraints of contacts; None for a robot that touches nothing.
             targets: Where drives lead the joints; None where they lead none.
             body_responses: What :meth:`Multibody.largest_responses` gave; None where :attr:`needs_responses` is not.
+            contact_impulses: Takes the impulses of contacts [N s]: normals, then both directions of friction, (3 P, M).
         """
         if not self._unilateral:
             return torch.zeros_like(velocity), torch.zeros_like(velocity), joint_pos
@@ -214,6 +199,7 @@ class ConstraintSolver(nn.Module):
         joint_terms, drive_velocity = self.drives.terms(diagonal[count:unilateral], body_responses), None
         displacement, sweep = torch.zeros_like(row_velocity), GaussSeidel(row_velocity, delassus, count, unilateral)
         impulse_sum = impulse = torch.zeros_like(row_velocity)
+        sweep.patches = None if contacts is None else contacts.patches
         sweep.least_pressed = self._least_pressed(row_velocity[:count], rows.gap[:count], masses[0][:count])
         own_motion = self._own_motion(contacts, constants) if self.law.way_is_bent else None
         traits = self._traits(diagonal, contacts) if self.rules else None
@@ -240,6 +226,8 @@ class ConstraintSolver(nn.Module):
             pos = torch.add(pos, rows.sign * sweep.velocity[count:unilateral], alpha=substep_dt)
             impulse = sweep.impulses()
             impulse_sum = impulse_sum + impulse
+        if contact_impulses is not None:
+            contact_impulses.append(torch.cat((impulse[:count], impulse[unilateral:])))
         impulses = torch.stack((impulse, substep_dt * impulse_sum)).permute(2, 0, 1).contiguous()
         delta_v, moved = (impulses @ response).permute(1, 2, 0).contiguous().unbind()
         return delta_v, moved, pos.index_select(0, self._place_of_joint).t()
@@ -267,6 +255,8 @@ class ConstraintSolver(nn.Module):
             softer = self.drives.softer(body_responses)
             if contacts is not None:
                 of_contacts = body_responses.gather(0, contacts.bodies)
+                if contacts.other_bodies is not None:
+                    of_contacts = of_contacts.maximum(body_responses.gather(0, contacts.other_bodies))
                 softer = torch.cat((of_contacts, softer, of_contacts, of_contacts))
             softened = torch.add(softened, softer, alpha=law.body_compliance)
         return rows.in_reach / softened[: self._unilateral], law.friction_share / softened[self._unilateral :]
@@ -320,7 +310,7 @@ class ConstraintSolver(nn.Module):
         constants: tuple[Tensor, ...],
         factors: Tensor | None,
         contacts: ContactConstraints | None,
-    ) -> _Terms:
+    ) -> Terms:
         """How constraints answer in a substep: what the constants say, times the factors of the rules."""
         count, substep_dt = self.max_contacts, self.spec.physics_dt / self.substeps
         rate, is_open, (mass, friction_mass) = rows.correction_rate, rows.gap > 0, masses
@@ -348,16 +338,16 @@ class ConstraintSolver(nn.Module):
             correction = torch.cat((correction[:count].maximum(fastest), correction[count:]))
         else:
             correction = correction.maximum(fastest)
-        return _Terms(correction, mass, friction_correction, friction_mass, friction, dynamic)
+        return Terms(correction, mass, friction_correction, friction_mass, friction, dynamic)
 
     def _solve(
         self,
         sweep: GaussSeidel,
-        terms: _Terms,
+        terms: Terms,
         joint_terms: list[JointTerms | None],
         drive_velocity: Sequence[Tensor] | None,
     ) -> None:
-        """One sweep over all constraints: joints, then each contact's normal and friction."""
+        """One sweep over all constraints: joints, then contacts."""
         count = self.max_contacts
         corrections, masses = terms.correction.unbind(), terms.effective_mass.unbind()
         for joint, (of_joint, has_stop) in enumerate(zip(joint_terms, self.has_stop, strict=True)):
@@ -366,14 +356,7 @@ class ConstraintSolver(nn.Module):
                 if drive_velocity is not None and self.drives.has_target[joint]:
                     target = drive_velocity[joint]
                 sweep.solve_joint(joint, masses[row], corrections[row], of_joint, target, self.law.stops_release)
-        of_friction = (terms.friction_correction, terms.friction_mass, terms.friction)
-        friction_corrections, friction_masses, friction = (each.unbind() for each in of_friction)
-        for contact in range(count):
-            sweep.solve_normal(contact, masses[contact], corrections[contact])
-            both = contact, count + contact
-            mass, correction = ((each[both[0]], each[both[1]]) for each in (friction_masses, friction_corrections))
-            of_sliding = None if terms.dynamic_friction is None else terms.dynamic_friction[contact]
-            sweep.solve_friction(contact, friction[contact], mass, correction, of_sliding)
+        sweep.solve_contacts(masses[:count], corrections[:count], terms)
 
     def _stop_gap(self, pos: Tensor, at_upper: Tensor) -> Tensor:
         """How far joints are before the stops that they look at; :data:`UNREACHABLE` where there is none."""

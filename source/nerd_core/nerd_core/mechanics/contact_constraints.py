@@ -25,12 +25,15 @@ from torch import Tensor, nn
 
 from ..contact.contacts import SAME_PLACE, Contacts
 from ..robot.physical_parameters import PhysicalParameters
+from ..robot.slots import half_widths, shapes_of_slots
 from ..robot.spec import RobotSpec
 from .altered import altered
 from .config import MechanicsCfg
 from .constants import COUNTED_GAP, EPSILON, UNREACHABLE
 from .constraint_laws import law_of
+from .contact_patches import Patches, find_patches
 from .multibody import BodyFrames, BodyMotion, Multibody
+from .self_contacts import Meeting, SelfContacts
 from .vectors import cross, rotate, rotate_inverse
 
 
@@ -61,6 +64,12 @@ class ContactConstraints(NamedTuple):
     """How many of all slots are near the ground, shape (1, M)."""
     bodies: Tensor
     """Numbers of the bodies that carry the slots, shape (P, M)."""
+    directions: tuple[Tensor, Tensor, Tensor]
+    """Directions of the rows, axes of the root: normals, and both along the ground, each of shape (P, 3, M)."""
+    points: Tensor
+    """Points of the slots that are next to the ground, axes of the root [m], shape (P, 3, M)."""
+    other_bodies: Tensor | None = None
+    """Numbers of the bodies that they touch, the same where that is the ground; None where it is always."""
     static_friction: Tensor | None = None
     """Static friction per normal impulse, shape (P, M); None for the learned one."""
     dynamic_friction: Tensor | None = None
@@ -69,6 +78,8 @@ class ContactConstraints(NamedTuple):
     """Share of the speed of an impact with which it is left, shape (P, M); None for none."""
     bounce_threshold: Tensor | None = None
     """Speed of an impact below which there is no restitution [m/s], shape (1 or M,); None for zero."""
+    patches: Patches | None = None
+    """Which contacts are patches; None where each is one by itself."""
 
 
 class ContactSlots(nn.Module):
@@ -76,11 +87,18 @@ class ContactSlots(nn.Module):
 
     slots: Tensor
     """Numbers of the slots in the order in which they are solved: body by body, each branch to its end; shape (K,)."""
-    max_contacts: int
+    ground_contacts: int
     """Most slots that are looked at in a physics step."""
+    max_contacts: int
+    """Most contacts: these, and behind them those between bodies of the robot."""
+    own: SelfContacts | None
+    """Contacts between bodies of the robot; None for none."""
     _bodies: Tensor
     _points: Tensor
     _radius: Tensor
+    _shapes: Tensor
+    reach: Tensor
+    """Gaps below which the solver looks at them [m], shape (K,)."""
     _static_friction: Tensor | None
     _dynamic_friction: Tensor | None
     _restitution: Tensor | None
@@ -102,12 +120,19 @@ class ContactSlots(nn.Module):
         rank = {number: place for place, number in enumerate(multibody.depth_first)}
         slots = outer_slots(spec) if has_contacts else []
         slots.sort(key=lambda slot: (rank[index[spec.slots[slot].body]], slot))
-        self.max_contacts = min(cfg.slots, len(slots))
+        self.ground_contacts, shapes = min(cfg.slots, len(slots)), shapes_of_slots(spec.slots)
+        self.own = None
+        if cfg.self_contacts and spec.touching_bodies and slots:
+            self.own = SelfContacts(multibody, cfg.self_contacts, cfg.reach_by_radius)
+        self.max_contacts = self.ground_contacts + (0 if self.own is None else self.own.most)
+        sizes = half_widths(spec.slots) if self.law.has_patches else [slot.radius for slot in spec.slots]
         buffers = {
             "slots": torch.tensor(slots, dtype=torch.long),
             "_bodies": torch.tensor([index[spec.slots[slot].body] for slot in slots], dtype=torch.long),
             "_points": torch.tensor([spec.slots[slot].point for slot in slots]).reshape(-1, 3, 1),
             "_radius": torch.tensor([spec.slots[slot].radius for slot in slots]),
+            "_shapes": torch.tensor([shapes[slot] for slot in slots], dtype=torch.long),
+            "reach": torch.tensor([cfg.reach + cfg.reach_by_radius * sizes[slot] for slot in slots]),
         }
         for name, value in buffers.items():
             self.register_buffer(name, value, persistent=False)
@@ -178,7 +203,7 @@ class ContactSlots(nn.Module):
         approach = ((linear + cross(angular, arm)) * normal).sum(1)
         nearest = torch.minimum(gap, torch.add(gap, approach, alpha=dt))
         count = (nearest < COUNTED_GAP).sum(0, keepdim=True).to(gap.dtype)
-        chosen = nearest.topk(self.max_contacts, dim=0, largest=False).indices.sort(0).values
+        chosen = nearest.topk(self.ground_contacts, dim=0, largest=False).indices.sort(0).values
         vectors = chosen.unsqueeze(1).expand(-1, 3, -1)
         gap, radius = gap.gather(0, chosen), self._radius[chosen]
         normal, centres, linear, angular_bias, linear_bias, arm = (
@@ -186,21 +211,92 @@ class ContactSlots(nn.Module):
         )
         least = self.law.sliding_speed_squared
         axes = contact_axes(normal, torch.add(linear, linear_bias, alpha=dt), root_rotation, least)
-        to_ground, bodies = radius.unsqueeze(1) * normal, self._bodies[chosen]
-        jacobian = self.multibody.point_jacobian(frames, bodies, centres - to_ground)
+        in_reach = (gap < self.reach[chosen]).to(gap.dtype)
+        patches, depth = None, radius
+        if self.law.has_patches:
+            patches = find_patches(centres, self._shapes[chosen], in_reach)
+            depth = torch.where(radius > 0.0, radius, gap)
+        to_ground, bodies = depth.unsqueeze(1) * normal, self._bodies[chosen]
+        points = centres - to_ground
+        jacobian = self.multibody.point_jacobian(frames, bodies, points)
         rotational_bias = cross(angular_bias, arm - to_ground)
-        return ContactConstraints(
+        found = ContactConstraints(
             jacobian=torch.cat([(jacobian * axis).sum(2) for axis in axes], 1),
             linear_bias_velocity=dt * torch.cat([(linear_bias * axis).sum(1) for axis in axes]),
             angular_bias_velocity=dt * torch.cat([(rotational_bias * axis).sum(1) for axis in axes]),
             gap=gap,
-            in_reach=(gap < torch.add(self.cfg.reach, radius, alpha=self.cfg.reach_by_radius)).to(gap.dtype),
+            in_reach=in_reach,
             count=count,
             bodies=bodies,
+            directions=axes,
+            points=points,
             static_friction=_of_chosen(self._static_friction, chosen),
             dynamic_friction=_of_chosen(self._dynamic_friction, chosen),
             restitution=_of_chosen(self._restitution, chosen),
             bounce_threshold=self._bounce_threshold,
+            patches=patches,
+        )
+        if self.own is None:
+            return found
+        return self._with_own(found, self.own.nearest(frames), frames, motion, root_rotation)
+
+    def _with_own(
+        self,
+        ground: ContactConstraints,
+        met: Meeting,
+        frames: BodyFrames,
+        motion: BodyMotion,
+        root_rotation: Tensor | None,
+    ) -> ContactConstraints:
+        """Contacts with the ground, and behind them those between bodies of the robot, whose friction is the learned
+        one, or what all slots have in the mean.
+
+        Args:
+            ground: Contacts with the ground.
+            met: Pairs of shapes of the robot.
+            frames: Where the bodies are.
+            motion: How they move.
+            root_rotation: Rotation matrices of the root; None for a fixed base.
+        """
+        dt, bodies = self.spec.physics_dt, met.bodies
+        linear, angular_bias, linear_bias, centre = (
+            [_of_bodies(each, body) for body in bodies]
+            for each in (motion.linear_velocity, motion.angular_bias, motion.linear_bias, frames.centres_of_mass)
+        )
+        axes = contact_axes(
+            met.normal,
+            torch.add(linear[0] - linear[1], linear_bias[0] - linear_bias[1], alpha=dt),
+            root_rotation,
+            self.law.sliding_speed_squared,
+        )
+        first, second = (self.multibody.point_jacobian(frames, body, met.point) for body in bodies)
+        turning = [cross(each, met.point - of_mass) for each, of_mass in zip(angular_bias, centre, strict=True)]
+        of_linear, of_angular = linear_bias[0] - linear_bias[1], turning[0] - turning[1]
+
+        def joined(of_ground: Tensor, own: Tensor) -> Tensor:
+            return torch.cat((of_ground.unflatten(-2, (3, -1)), own), -2).flatten(-3, -2)
+
+        def behind(values: Tensor | None) -> Tensor | None:
+            return None if values is None else torch.cat((values, values.mean(0, keepdim=True).expand_as(met.gap)))
+
+        restitution = ground.restitution
+        return ground._replace(
+            jacobian=joined(ground.jacobian, torch.stack([((first - second) * axis).sum(2) for axis in axes], 1)),
+            linear_bias_velocity=joined(
+                ground.linear_bias_velocity, dt * torch.stack([(of_linear * axis).sum(1) for axis in axes])
+            ),
+            angular_bias_velocity=joined(
+                ground.angular_bias_velocity, dt * torch.stack([(of_angular * axis).sum(1) for axis in axes])
+            ),
+            gap=torch.cat((ground.gap, met.gap)),
+            in_reach=torch.cat((ground.in_reach, (met.gap < met.reach).to(met.gap.dtype))),
+            bodies=torch.cat((ground.bodies, bodies[0])),
+            directions=(*(torch.cat(each) for each in zip(ground.directions, axes, strict=True)),),
+            points=torch.cat((ground.points, met.point)),
+            other_bodies=torch.cat((ground.bodies, bodies[1])),
+            static_friction=behind(ground.static_friction),
+            dynamic_friction=behind(ground.dynamic_friction),
+            restitution=None if restitution is None else torch.cat((restitution, torch.zeros_like(met.gap))),
         )
 
     def normal_jacobian(self, frames: BodyFrames) -> Tensor:
@@ -215,6 +311,11 @@ class ContactSlots(nn.Module):
     def _centres(self, frames: BodyFrames) -> Tensor:
         """Centres of all slots in the axes of the root, shape (slots, 3, M)."""
         return self.multibody.place_points(frames, self._bodies, self._points)
+
+
+def _of_bodies(values: Tensor, bodies: Tensor) -> Tensor:
+    """Vectors of bodies, shape (B, 3, M), for contacts by the numbers of their bodies, shape (P, M)."""
+    return values.gather(0, bodies.unsqueeze(1).expand(-1, 3, -1))
 
 
 def _of_chosen(of_slots: Tensor | None, chosen: Tensor) -> Tensor | None:

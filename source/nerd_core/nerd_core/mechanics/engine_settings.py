@@ -85,13 +85,20 @@ def sliding_share(spec: RobotSpec) -> float:
     return sum(each.dynamic_friction for each in materials) / at_rest if at_rest else 1.0
 
 
-def tell_what_is_left_out(spec: RobotSpec) -> None:
+def tell_what_is_left_out(spec: RobotSpec, cfg: MechanicsCfg) -> None:
     """Logs once for a robot what the engine's solver does and mechanics does not, with what to do.
 
     Args:
         spec: The robot.
+        cfg: Settings of mechanics.
     """
     found = []
+    if spec.touching_bodies and not cfg.self_contacts:
+        found.append(
+            f"contact between its own bodies, of which {len(spec.touching_bodies)} pairs may touch "
+            "(--prior.self-contacts 4 looks at the four nearest, in PyTorch alone; "
+            "enabled_self_collisions=False has none)"
+        )
     if spec.velocity_iterations:
         found.append(f"{spec.velocity_iterations} velocity iterations (solver_velocity_iteration_count=0 has none)")
     if any(each.restitution > 0.0 for each in contact_materials(spec)):

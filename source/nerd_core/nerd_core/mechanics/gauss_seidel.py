@@ -21,11 +21,32 @@ Example::
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
 from .constants import EPSILON
+from .contact_patches import Patches
 from .joint_drives import JointFriction, JointTerms
+
+
+class Terms(NamedTuple):
+    """How constraints answer in one substep."""
+
+    correction: Tensor
+    """Velocity at which unilateral constraints may be closed, negative where one is taken back, shape (U, M)."""
+    effective_mass: Tensor
+    """Impulse per missing velocity of unilateral constraints [kg or kg m^2], shape (U, M)."""
+    friction_correction: Tensor
+    """Velocity at which a drift along the ground is taken back [m/s], shape (2 P, M)."""
+    friction_mass: Tensor
+    """Impulse of friction per velocity along the ground [kg], shape (2 P, M)."""
+    friction: Tensor
+    """Coefficient of friction, shape (P, M)."""
+    dynamic_friction: Tensor | None
+    """The same of a contact that slides; None where it is no other."""
 
 
 class GaussSeidel:
@@ -39,6 +60,8 @@ class GaussSeidel:
     """Impulses of friction [N s]: along the first direction for all contacts, then along the second."""
     least_pressed: Tensor | None
     """Normal impulses for which friction holds at least [N s], shape (P, M); None for none."""
+    patches: Patches | None
+    """Which contacts share what presses them; None where each has its own."""
 
     def __init__(self, velocity: Tensor, delassus: Tensor, contacts: int, unilateral: int):
         """Begins without impulses.
@@ -55,7 +78,7 @@ class GaussSeidel:
         self.friction_impulse = list(torch.zeros_like(velocity[unilateral:]).unbind())
         self._drive_impulse = list(torch.zeros_like(velocity[contacts:unilateral]).unbind())
         self._other_impulse: dict[int, Tensor] = {}
-        self.least_pressed = None
+        self.least_pressed, self.patches = None, None
 
     def joint_velocity(self, joint: int) -> Tensor:
         """Velocity of a joint, away from the stop that it looks at, shape (M,)."""
@@ -124,6 +147,30 @@ class GaussSeidel:
         self._other_impulse[joint] = impulse if braking is None else braking + impulse
         return impulse if before is None else before + impulse
 
+    def solve_contacts(self, masses: Sequence[Tensor], corrections: Sequence[Tensor], terms: Terms) -> None:
+        """Solves the normal and then the friction of one contact after the other; or where contacts are patches, all
+        normals and then all friction, from the last contact to the first.
+
+        Args:
+            masses: Impulses of normals per missing velocity, P of them.
+            corrections: Velocities at which they may be closed, or are taken back.
+            terms: How contacts rub.
+        """
+        count = self._contacts
+        friction_corrections, friction_masses = terms.friction_correction.unbind(), terms.friction_mass.unbind()
+        friction, order = terms.friction.unbind(), range(count)
+        if self.patches is not None:
+            order = range(count - 1, -1, -1)
+            for contact in order:
+                self.solve_normal(contact, masses[contact], corrections[contact])
+        for contact in order:
+            if self.patches is None:
+                self.solve_normal(contact, masses[contact], corrections[contact])
+            both = contact, count + contact
+            mass, correction = ((each[both[0]], each[both[1]]) for each in (friction_masses, friction_corrections))
+            of_sliding = None if terms.dynamic_friction is None else terms.dynamic_friction[contact]
+            self.solve_friction(contact, friction[contact], mass, correction, of_sliding)
+
     def solve_normal(self, contact: int, effective_mass: Tensor, correction: Tensor) -> None:
         """Solves the normal of a contact; arguments as of :meth:`solve_joint`."""
         impulse = self.normal_impulse[contact] - effective_mass * (self.velocity[contact] + correction)
@@ -153,6 +200,9 @@ class GaussSeidel:
         x = self.friction_impulse[first] - effective_mass[0] * (self.velocity[row] + correction[0])
         y = self.friction_impulse[second] - effective_mass[1] * (self.velocity[other] + correction[1])
         pressed = self.normal_impulse[contact]
+        if self.patches is not None:
+            normals = torch.stack(self.normal_impulse[: self._contacts])
+            pressed = self.patches.share[contact] * (self.patches.same[contact] * normals).sum(0)
         if self.least_pressed is not None:
             pressed = pressed.maximum(self.least_pressed[contact])
         largest = coefficient * pressed
@@ -193,4 +243,4 @@ def _friction(friction: JointFriction, effective_mass: Tensor, velocity: Tensor)
     return torch.where(impulse.abs() > friction.static, impulse.maximum(-largest).minimum(largest), impulse)
 
 
-__all__ = ["GaussSeidel"]
+__all__ = ["GaussSeidel", "Terms"]

@@ -26,18 +26,16 @@ Example::
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
 from ..contact.contacts import Contacts
-from ..robot.frames import ChangeCodec, quat_from_rotvec, quat_mul, quat_normalize
-from ..robot.kinematics import rotation_columns
+from ..robot.frames import ChangeCodec
 from ..robot.physical_parameters import PhysicalParameters
 from ..robot.spec import RobotSpec
 from .actuators import Actuators, is_explicit
@@ -49,6 +47,7 @@ from .constants import MOMENTUM_EPSILON
 from .constraint_solver import ConstraintSolver
 from .engine_settings import tell_what_is_left_out
 from .external_wrench import ExternalWrench
+from .forces import BodyForces, ForceRecorder, JointWrenches
 from .joint_drives import has_drive
 from .kernel.adjoint.verification import verified_gradient
 from .kernel.verification import (
@@ -58,8 +57,11 @@ from .kernel.verification import (
     differentiated_otherwise,
     trial_parameters,
     verified_kernel,
+    warn_once,
 )
 from .multibody import BodyFrames, BodyMotion, CentroidalMomentum, Multibody
+from .precision import exact_products
+from .root_pose import RootPose
 from .vectors import cross, length, rotate, rotate_inverse
 
 if TYPE_CHECKING:
@@ -87,16 +89,19 @@ class Mechanics(nn.Module):
         """
         super().__init__()
         require_known_forces(spec)
-        tell_what_is_left_out(spec)
+        tell_what_is_left_out(spec, cfg)
         if isinstance(cfg, CompliantCfg) and cfg.physics_steps > 1:
             count = cfg.physics_steps
             spec = replace(spec, physics_dt=spec.physics_dt / count, decimation=count * spec.decimation)
         self.spec, self.codec, self.multibody = spec, codec, Multibody(spec)
         self.damping = BodyDamping(self.multibody)
+        self._wrenches, self.physics_dt = JointWrenches(spec), spec.physics_dt
         if isinstance(cfg, CompliantCfg):
             self.solver = CompliantSolver(self.multibody, cfg, has_contacts)
         else:
             self.solver = ConstraintSolver(self.multibody, cfg, has_contacts)
+        if self.solver.contacts.own is not None:
+            warn_once(f"the kernel does not know contact between the bodies of '{spec.name}'")
         self._ramp_mean = 0.5 * (1.0 + 1.0 / self.solver.substeps)
         """Share of a change of velocity that acts in the mean over a physics step: applied forces act in each substep,
         so that velocities rise in equal stairs."""
@@ -144,14 +149,30 @@ class Mechanics(nn.Module):
         Returns:
             Shape (..., D).
         """
-        lead, rows = state.shape[:-1], None
-        if parameters is not None and parameters.given:
-            rows = parameters.rows(self.spec, lead, state)
-        state = state.reshape(-1, self.spec.state.dim)
-        control = control.reshape(len(state), self._effort_matrix.shape[1])
-        contacts = self._contacts_of(state, contacts)
+        lead, state, control, contacts, rows = self._flat(state, control, contacts, parameters)
         next_state = self._step_for(state, control, contacts, rows)(state, control, contacts)
         return self._change(state, next_state).reshape(*lead, self.codec.dim)
+
+    def with_forces(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None = None,
+        parameters: PhysicalParameters | None = None,
+        joints: bool = True,
+    ) -> tuple[Tensor, BodyForces]:
+        """The change of state, and the forces that made it, with what joints carry if that is asked for; the other
+        arguments are those of :meth:`forward`. Forces have no gradients where the kernel takes the step.
+        """
+        lead, state, control, contacts, rows = self._flat(state, control, contacts, parameters)
+        next_state, forces = self._taken_with_forces(state, control, contacts, rows, joints)
+        change = self._change(state, next_state).reshape(*lead, self.codec.dim)
+        return change, forces.map(lambda each: each.reshape(*lead, *each.shape[1:]))
+
+    @property
+    def gravity(self) -> Tensor:
+        """Gravity, environment axes [m/s^2], shape (3, 1 or M)."""
+        return self._gravity
 
     def with_parameters(self, rows: PhysicalParameters) -> Mechanics:
         """The same mechanics with other numbers of the robot; learned constants and rules are shared.
@@ -167,6 +188,17 @@ class Mechanics(nn.Module):
             mass = multibody.total_mass
             attributes |= {"mass": mass, "_gravity_mass": damping.gravity_mass if damping.is_needed else mass}
         return altered(self, tables, modules, **attributes)
+
+    def _flat(
+        self, state: Tensor, control: Tensor, contacts: Contacts | None, parameters: PhysicalParameters | None
+    ) -> tuple[torch.Size, Tensor, Tensor, Contacts | None, PhysicalParameters | None]:
+        """The leading dimensions of states, and everything with one of them; parameters as rows, None for none."""
+        lead, rows = state.shape[:-1], None
+        if parameters is not None and parameters.given:
+            rows = parameters.rows(self.spec, lead, state)
+        state = state.reshape(-1, self.spec.state.dim)
+        control = control.reshape(len(state), self._effort_matrix.shape[1])
+        return lead, state, control, self._contacts_of(state, contacts), rows
 
     def _contacts_of(self, state: Tensor, contacts: Contacts | None) -> Contacts | None:
         """Contacts with the leading dimension of states (M, S); None for a robot that touches nothing."""
@@ -206,6 +238,26 @@ class Mechanics(nn.Module):
             self._gradients[state.device] = verified_gradient(self.spec, kernel, states, controls, self._next_state)
         return self._gradients[state.device] or self._next_state
 
+    def _taken_with_forces(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None,
+        rows: PhysicalParameters | None,
+        joints: bool,
+    ) -> tuple[Tensor, BodyForces]:
+        """The states at the end of a control step, and the forces in it, of M environments."""
+        own, kernel = self if rows is None else self.with_parameters(rows), None
+        if not torch.is_grad_enabled():
+            kernel = self._kernel_for(state, control, contacts, rows)
+        if kernel is not None:
+            next_state, kept = kernel.with_forces(state, control, contacts, rows)
+        else:
+            recorder = ForceRecorder(self.spec)
+            next_state, kept = own._next_state(state, control, contacts, recorder), recorder.kept()
+        joint_wrenches = self._wrenches(own, kept, rows) if joints else ()
+        return next_state, BodyForces(kept.normal, kept.friction, *joint_wrenches)
+
     def _kernel_for(
         self, state: Tensor, control: Tensor, contacts: Contacts | None, rows: PhysicalParameters | None
     ) -> RobotKernel | None:
@@ -216,7 +268,7 @@ class Mechanics(nn.Module):
             return None
         if torch.compiler.is_compiling() or differentiated_otherwise():
             return None
-        if not isinstance(self.solver, ConstraintSolver):
+        if not isinstance(self.solver, ConstraintSolver) or self.solver.contacts.own is not None:
             return None  # contacts that give way are not in the kernel
         tensors = [state, control, self.solver.constants, *(() if contacts is None else contacts.tensors()[:2])]
         if any(each.dtype != torch.float32 or each.device != state.device for each in tensors):
@@ -243,16 +295,20 @@ class Mechanics(nn.Module):
         pos = self.spec.state.root_pos
         return self.codec.encode(torch.cat((torch.zeros_like(state[:, pos]), state[:, pos.stop :]), dim=-1), next_state)
 
-    def _next_state(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> Tensor:
+    def _next_state(
+        self, state: Tensor, control: Tensor, contacts: Contacts | None, recorder: ForceRecorder | None = None
+    ) -> Tensor:
         """States at the end of a control step, the root's position counted from where it began, shape (M, S)."""
         with exact_products(state.device):
-            return self._advance(state, control, contacts)
+            return self._advance(state, control, contacts, recorder)
 
-    def _advance(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> Tensor:
+    def _advance(
+        self, state: Tensor, control: Tensor, contacts: Contacts | None, recorder: ForceRecorder | None
+    ) -> Tensor:
         """What :meth:`_next_state` says."""
         at, multibody, decimation = self.spec.state, self.multibody, self.spec.decimation
         effort, targets = self._joint_effort(state, control), self.solver.drives.targets(control)
-        root = _Root.at_origin(state[:, at.root_quat]) if self._root_dim else None
+        root = RootPose.at_origin(state[:, at.root_quat]) if self._root_dim else None
         rotation, displacement = (None, None) if root is None else (root.rotation, root.displacement)
         joint_pos, velocity = state[:, at.joint_pos], multibody.generalised_velocity(state, rotation)
         frames = multibody.frames(joint_pos)
@@ -262,6 +318,8 @@ class Mechanics(nn.Module):
         for physics_step in range(decimation):
             pushed = self._pushed(effort, control, joint_pos, velocity, physics_step)
             velocity = self.solver.drives.slowed(velocity)
+            if recorder is not None:
+                recorder.keep_start(velocity, joint_pos, None if root is None else root.quat, displacement)
             gravity = self._gravity if rotation is None else rotate_inverse(rotation, self._gravity)
             inverse_mass, motion = multibody.inverse_mass(jacobian), multibody.motion(frames, velocity)
             wrench = None if outer is None else outer.in_root(rotation)
@@ -274,9 +332,12 @@ class Mechanics(nn.Module):
             responses = None
             if self.solver.needs_responses:
                 responses = multibody.largest_responses(jacobian, inverse_mass, rotation)
+            pushes: list[Tensor] | None = None if recorder is None else []
             solved, moved, joint_pos = self.solver(
-                velocity + bias, applied, inverse_mass, joint_pos, touching, targets, responses
+                velocity + bias, applied, inverse_mass, joint_pos, touching, targets, responses, pushes
             )
+            if recorder is not None:
+                recorder.keep_solved(touching, pushes, frames, rotation, applied + bias + solved)
             before, with_impulses, velocity = velocity, velocity + solved, velocity + applied + bias + solved
             if root is None:
                 if physics_step + 1 < decimation:
@@ -409,54 +470,10 @@ def require_known_forces(spec: RobotSpec) -> None:
         )
 
 
-class _Root(NamedTuple):
-    """Where the root of a floating robot is, from where it began."""
-
-    quat: Tensor
-    """Orientation, xyzw, shape (M, 4)."""
-    rotation: Tensor
-    """The same as rotation matrices, shape (3, 3, M)."""
-    displacement: Tensor
-    """How far it has come, environment axes [m], shape (3, M)."""
-
-    @classmethod
-    def at_origin(cls, quat: Tensor) -> _Root:
-        """The root at the beginning."""
-        rotation = rotation_columns(quat.t()).contiguous()
-        return cls(quat, rotation, torch.zeros_like(rotation[0]))
-
-    def moved(self, motion: Tensor) -> tuple[_Root, Tensor]:
-        """The root after it has gone and turned by what is given in its own axes [m, rad], shape (6, M), and its new
-        axes in the old ones, shape (3, 3, M).
-        """
-        quat_step = quat_from_rotvec(motion[3:6].t())
-        quat = quat_normalize(quat_mul(self.quat, quat_step))
-        step = rotation_columns(quat_step.t()).contiguous()
-        rotation = (self.rotation.unsqueeze(2) * step).sum(1)
-        return _Root(quat, rotation, self.displacement + rotate(self.rotation, motion[:3])), step
-
-
-def exact_products(device: torch.device) -> AbstractContextManager[None]:
-    """Within it, products of matrices on a GPU are not rounded to ten bits, as Isaac Lab's trainers have it: a mass
-    matrix that is a thousandth off holds no foot. Nothing to do on a CPU.
-    """
-    return _without_tf32() if device.type == "cuda" else nullcontext()
-
-
-@contextmanager
-def _without_tf32() -> Iterator[None]:
-    before = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = False
-    try:
-        yield
-    finally:
-        torch.backends.cuda.matmul.allow_tf32 = before
-
-
 def _products(matrix: Tensor, *vectors: Tensor) -> Sequence[Tensor]:
     """Products of symmetric matrices, shape (M, N, N), with vectors, each of shape (N, M)."""
     rows = torch.stack(vectors).permute(2, 0, 1).contiguous()
     return torch.bmm(rows, matrix).permute(1, 2, 0).contiguous().unbind()
 
 
-__all__ = ["Mechanics", "exact_products", "require_known_forces"]
+__all__ = ["Mechanics", "require_known_forces"]

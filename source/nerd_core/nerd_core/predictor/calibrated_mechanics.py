@@ -26,6 +26,7 @@ from torch import Tensor, nn
 from ..contact.contacts import Contacts
 from ..mechanics.augmentation.augmented_step import make_mechanics
 from ..mechanics.config import CompliantCfg
+from ..mechanics.forces import BodyForces
 from ..mechanics.step import Mechanics
 from ..robot.frames import ChangeCodec
 from ..robot.physical_parameters import PhysicalParameters, specified
@@ -154,7 +155,29 @@ class CalibratedMechanics(MechanicsPrior):
         contacts: Contacts | None = None,
         parameters: PhysicalParameters | None = None,
     ) -> Tensor:
-        values, codec = self.learned * self.sizes, self.mechanics.codec
+        now, lag, contacts, found = self._calibrated(state, contacts, parameters)
+        return self._told(state, now, lag, self.mechanics(now, control, contacts, found))
+
+    @override
+    def with_forces(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None = None,
+        parameters: PhysicalParameters | None = None,
+        joints: bool = True,
+    ) -> tuple[Tensor, BodyForces]:
+        now, lag, contacts, found = self._calibrated(state, contacts, parameters)
+        change, forces = self.mechanics.with_forces(now, control, contacts, found, joints)
+        return self._told(state, now, lag, change), forces
+
+    def _calibrated(
+        self, state: Tensor, contacts: Contacts | None, parameters: PhysicalParameters | None
+    ) -> tuple[Tensor, Tensor, Contacts | None, PhysicalParameters]:
+        """States at their own time, what is between that and the time of their velocities [m/s], and contacts and
+        parameters as they are calibrated.
+        """
+        values = self.learned * self.sizes
         gravity = self._gravity + values[Calibration.GRAVITY_X : Calibration.GRAVITY_Z + 1]
         found = PhysicalParameters(gravity=gravity, inertia=self._inertia * values[Calibration.INERTIA].exp())
         if parameters is not None:
@@ -163,8 +186,12 @@ class CalibratedMechanics(MechanicsPrior):
         if contacts is not None:
             deeper = values[Calibration.GROUND_OFFSET] * contacts.active
             contacts = replace(contacts, distance=contacts.distance + deeper)
-        now = _pushed(state, self._at.root_lin_vel, lag)
-        then = codec.apply(now, self.mechanics(now, control, contacts, found))
+        return _pushed(state, self._at.root_lin_vel, lag), lag, contacts, found
+
+    def _told(self, state: Tensor, now: Tensor, lag: Tensor, change: Tensor) -> Tensor:
+        """A change of calibrated states as one of those that were given."""
+        codec = self.mechanics.codec
+        then = codec.apply(now, change)
         return codec.encode(state, _pushed(then, self._at.root_lin_vel, -lag))
 
 

@@ -13,6 +13,7 @@ from torch import Tensor
 from ..contact.contacts import Contacts
 from ..mechanics.augmentation.augmented_step import AugmentedMechanics, make_mechanics
 from ..mechanics.config import MechanicsCfg
+from ..mechanics.forces import BodyForces
 from ..mechanics.step import Mechanics
 from ..robot.frames import ChangeCodec
 from ..robot.physical_parameters import PhysicalParameters
@@ -35,7 +36,7 @@ class MechanicsPriorCfg(MechanicsCfg, PriorCfg):
 class MechanicsPrior(Prior):
     """A control step by mechanics. A network behind it says what they miss, in units of what they usually miss."""
 
-    traits = PriorTraits(only_near_contact=True, scaled_by_error=True, takes_parameters=True)
+    traits = PriorTraits(only_near_contact=True, scaled_by_error=True, takes_parameters=True, gives_forces=True)
     exportable = False
 
     def __init__(self, mechanics: Mechanics):
@@ -56,6 +57,17 @@ class MechanicsPrior(Prior):
         parameters: PhysicalParameters | None = None,
     ) -> Tensor:
         return self.mechanics(state, control, contacts, parameters)
+
+    @override
+    def with_forces(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None = None,
+        parameters: PhysicalParameters | None = None,
+        joints: bool = True,
+    ) -> tuple[Tensor, BodyForces]:
+        return self.mechanics.with_forces(state, control, contacts, parameters, joints)
 
     @override
     def update_input_statistics(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> None:

@@ -6,9 +6,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from torch import Tensor
+
+from ..mechanics.forces import BodyForces
+
+Forces = Literal["none", "contacts", "joints"]
+"""Which forces on bodies are asked for: none, those of contacts, or what joints carry, too."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,9 @@ class Prediction:
     drive_scale: Tensor | None = None
     """Size of what drives the robot, shape (..., 1), behind a prior whose rest is proportional to it (see
     :mod:`nerd_core.network.drive_scale`): a loss should ask for errors that are small beside it. None otherwise."""
+    body_forces: BodyForces | None = None
+    """Contact forces and what joints carry, by a prior that knows them; None unless they were asked for. Of
+    :attr:`change` they explain what the prior says, not what a network adds to it."""
     members: Prediction | None = None
     """What each member of an ensemble says, shapes (E, ..., D) and so on; None for a single network. A loss should be
     taken of these: the members must learn apart."""
@@ -57,4 +65,4 @@ class Encoded(NamedTuple):
     """Which of its equivalent views the robot is seen in, shape (...); None for its own."""
 
 
-__all__ = ["Encoded", "Prediction"]
+__all__ = ["Encoded", "Forces", "Prediction"]

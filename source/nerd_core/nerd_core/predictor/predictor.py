@@ -9,6 +9,8 @@ one control step or on whole sequences and keeps no history itself; :mod:`nerd_c
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor, nn
 
@@ -21,7 +23,7 @@ from ..robot.physical_parameters import PhysicalParameters
 from ..robot.spec import RobotSpec
 from .config import PredictorCfg
 from .motion_bounds import MotionBounds
-from .prediction import Encoded, Prediction
+from .prediction import Encoded, Forces, Prediction
 from .residual import NoResidual, Residual
 from .residual_network import ResidualNetwork
 
@@ -79,6 +81,11 @@ class Predictor(nn.Module):
         """
         return self.prior is not None and self.prior.traits.takes_parameters
 
+    @property
+    def gives_forces(self) -> bool:
+        """Whether contact forces and what joints carry are known of each step, without a force head."""
+        return self.prior is not None and self.prior.traits.gives_forces
+
     def contacts(self, state: Tensor, ground: Ground | None, env_ids: Tensor | None = None) -> Contacts | None:
         """Contacts of states with a ground; None when the predictor sees none.
 
@@ -133,16 +140,23 @@ class Predictor(nn.Module):
             contacts: Contacts of the states, same leading dimensions. None only if the predictor sees none.
             parameters: What of the robot differs from its specification, see :attr:`takes_parameters`.
         """
+        self._check_lengths(state, control)
+        if self.prior is None:
+            self._refuse_parameters(parameters)
+            return self.residual.encode(state, control, contacts, None)
+        return self._encoded(state, control, contacts, self._prior_change(state, control, contacts, parameters))
+
+    def _check_lengths(self, state: Tensor, control: Tensor) -> None:
+        """Raises ValueError for states or controls of another robot."""
         spec = self.spec
         if state.shape[-1] != spec.state.dim or control.shape[-1] != spec.control_dim:
             raise ValueError(
                 f"got states of length {state.shape[-1]} and controls of length {control.shape[-1]}, "
                 f"expected {spec.state.dim} and {spec.control_dim} for '{spec.name}'"
             )
-        if self.prior is None:
-            self._refuse_parameters(parameters)
-            return self.residual.encode(state, control, contacts, None)
-        change = self._prior_change(state, control, contacts, parameters)
+
+    def _encoded(self, state: Tensor, control: Tensor, contacts: Contacts | None, change: Tensor) -> Encoded:
+        """What the network is given behind a prior that predicts this change of state."""
         encoded = self.residual.encode(state, control, contacts, change)
         return encoded._replace(prior_change=self.change_normaliser(change))
 
@@ -210,6 +224,7 @@ class Predictor(nn.Module):
         contacts: Contacts | None,
         cache: Cache,
         parameters: PhysicalParameters | None = None,
+        forces: Forces = "none",
     ) -> Prediction:
         """Predicts one more step of every environment and updates the cache in place. Without gradients.
 
@@ -219,8 +234,18 @@ class Predictor(nn.Module):
             contacts: Contacts of the states, leading dimension (B,). None only if the predictor sees none.
             cache: History of the same environments.
             parameters: What of the robot differs from its specification, see :attr:`takes_parameters`.
+            forces: What of :attr:`Prediction.body_forces` is asked for, which costs time. Only with
+                :attr:`gives_forces`.
         """
-        return self.residual.step(self.encode(state, control, contacts, parameters), state, cache)
+        if forces == "none":
+            return self.residual.step(self.encode(state, control, contacts, parameters), state, cache)
+        self._check_lengths(state, control)
+        if self.prior is None or not self.gives_forces:
+            raise ValueError(f"got a predictor of '{self.spec.name}' that knows no forces, expected one with mechanics")
+        self._refuse_parameters(parameters)
+        change, found = self.prior.with_forces(state, control, contacts, parameters, forces == "joints")
+        encoded = self._encoded(state, control, contacts, change)
+        return replace(self.residual.step(encoded, state, cache), body_forces=found)
 
     def reset(self, cache: Cache, envs: Tensor | None = None) -> None:
         """Empties the history of some environments, see :meth:`SequenceModel.reset`."""

@@ -33,7 +33,9 @@ from torch import Tensor, nn
 
 from ..contact.contacts import Contacts
 from ..files.kinds import Kinds, OfKind
+from ..mechanics.forces import BodyForces
 from ..robot.frames import ChangeCodec
+from ..robot.physical_parameters import PhysicalParameters
 from ..robot.spec import RobotSpec
 
 BUILT_IN = {
@@ -70,6 +72,8 @@ class PriorTraits:
     takes_parameters: bool = False
     """Whether masses, friction, gains and the like may differ from the specification: its ``forward`` then has a fourth
     argument ``parameters``, see :class:`~nerd_core.robot.physical_parameters.PhysicalParameters`."""
+    gives_forces: bool = False
+    """Whether it tells which forces make the change, see :meth:`Prior.with_forces`."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,26 @@ class Prior(nn.Module, ABC):
         Returns:
             Changes as the codec writes them, not normalised, shape (..., D).
         """
+
+    def with_forces(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None = None,
+        parameters: PhysicalParameters | None = None,
+        joints: bool = True,
+    ) -> tuple[Tensor, BodyForces]:
+        """The change of state, and the forces on the bodies that made it. Only with :attr:`PriorTraits.gives_forces`.
+
+        Args:
+            state: States, shape (..., S).
+            control: Controls held over the step, shape (..., C).
+            contacts: Contacts of the states.
+            parameters: What of the robot differs from its specification, only with
+                :attr:`PriorTraits.takes_parameters`.
+            joints: Whether to tell what joints carry, too.
+        """
+        raise NotImplementedError(f"{type(self).__name__} gives no forces: expected a method 'with_forces'")
 
     def update_statistics(self, state: Tensor, change: Tensor) -> None:
         """Takes transitions of the training data into its statistics, if it has any.

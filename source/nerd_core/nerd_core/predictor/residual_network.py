@@ -176,7 +176,7 @@ class ResidualNetwork(Residual):
             # The variance of a mixture is the mean of the variances and the variance of the means.
             log_var = (log_var.exp().mean(0) + said.change.var(0, correction=0)).log()
         force = None if said.force is None else said.force.mean(0)
-        return Prediction(said.change.mean(0), log_var, force, said.near, said.drive_scale, said)
+        return Prediction(said.change.mean(0), log_var, force, said.near, said.drive_scale, members=said)
 
     def _decode_heads(self, output: Tensor, encoded: Encoded, state: Tensor) -> Prediction:
         """The parts of the output, in the robot's own view and units, the prior added."""

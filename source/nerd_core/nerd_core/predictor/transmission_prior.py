@@ -40,7 +40,7 @@ class TransmissionPrior(MechanicsPrior):
     leaves is not only due to contacts and stops.
     """
 
-    traits = PriorTraits(scaled_by_error=True, takes_parameters=True)
+    traits = PriorTraits(scaled_by_error=True, takes_parameters=True, gives_forces=True)
 
 
 __all__ = ["TransmissionCfg", "TransmissionPrior"]

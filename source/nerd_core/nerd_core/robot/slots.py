@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 
 from .frames import quat_rotate
 from .spec import IDENTITY_QUAT, ContactSlot, Quaternion, SlotShape, Vector
+
+SLOTS_OF_SHAPE: dict[SlotShape, int] = {"sphere": 1, "capsule": 2, "box": 8, "mesh": 8}
+"""Most slots of a shape."""
 
 _DIRECTIONS = 4096
 """Number of directions in which the farthest vertex is taken as a corner of the hull."""
@@ -95,6 +99,36 @@ def mesh_slots(
         chosen.append(int(distance.argmax()))
         distance = np.minimum(distance, np.linalg.norm(corners - corners[chosen[-1]], axis=1))
     return _slots(body, corners[chosen], 0.0, "mesh", pos, quat)
+
+
+def shapes_of_slots(slots: Sequence[ContactSlot]) -> list[int]:
+    """Number of the shape to which each slot belongs: slots of a shape stand one after the other, as many as such a
+    shape has.
+
+    Args:
+        slots: Slots of a robot.
+    """
+    numbers: list[int] = []
+    for place, slot in enumerate(slots):
+        before = slots[place - 1] if place else None
+        same = before is not None and (before.body, before.shape, before.radius) == (slot.body, slot.shape, slot.radius)
+        full = not same or numbers.count(numbers[-1]) == SLOTS_OF_SHAPE[slot.shape]
+        numbers.append((numbers[-1] if numbers else -1) + int(full))
+    return numbers
+
+
+def half_widths(slots: Sequence[ContactSlot]) -> list[float]:
+    """Half the smallest width of the shape of each slot [m]: its radius, or half the shortest edge of a box.
+
+    Args:
+        slots: Slots of a robot.
+    """
+    shapes, widths = shapes_of_slots(slots), dict[int, float]()
+    for shape in set(shapes):
+        points = [slot.point for slot, number in zip(slots, shapes, strict=True) if number == shape]
+        apart = [math.dist(one, other) for one, other in itertools.combinations(points, 2)]
+        widths[shape] = 0.5 * min(apart, default=0.0)
+    return [slot.radius or widths[shape] for slot, shape in zip(slots, shapes, strict=True)]
 
 
 def hull_corners(vertices: np.ndarray) -> np.ndarray:

@@ -49,7 +49,15 @@ SCHEMA = "nerd.robot_spec/1"
 
 AXES: dict[str, Vector] = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 
-SET_ASIDE = ("guard", "tendons", "other_forces", "position_iterations", "velocity_iterations", "ground")
+SET_ASIDE = (
+    "guard",
+    "tendons",
+    "other_forces",
+    "position_iterations",
+    "velocity_iterations",
+    "ground",
+    "touching_bodies",
+)
 """Fields of a robot that are not part of the content hash."""
 
 NOT_OF_THE_MEANING = {
@@ -129,6 +137,8 @@ class RobotSpec:
     """Velocity iterations behind them."""
     ground: Material | None = None
     """What the ground is made of; None in specifications that do not say it."""
+    touching_bodies: tuple[tuple[str, str], ...] = ()
+    """Pairs of bodies of the robot that may touch each other: those that the simulator does not filter."""
     guard: Guard = field(default_factory=Guard)
     """Bounds of a sane state. Not part of the content hash: they do not change what a tensor means."""
 

@@ -146,6 +146,13 @@ def check_spec(spec: RobotSpec) -> None:
             raise SpecError(
                 f"robot '{spec.name}': got {shortened(value)} {what}, expected {smallest} to {MAX_ITERATIONS}"
             )
+    for pair in spec.touching_bodies:
+        if len(pair) != 2 or pair[0] == pair[1] or not set(pair) <= set(spec.body_names):
+            raise SpecError(
+                f"robot '{spec.name}': got the touching bodies {shortened(pair)}, expected pairs of two of its bodies"
+            )
+    if len({frozenset(pair) for pair in spec.touching_bodies}) < len(spec.touching_bodies):
+        raise SpecError(f"robot '{spec.name}': got a pair of touching_bodies twice, expected each once")
 
 
 def _check_material(spec: RobotSpec, what: str, material: Material) -> None:

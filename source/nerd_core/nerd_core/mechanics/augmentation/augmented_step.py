@@ -18,6 +18,7 @@ Example::
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from typing import override
 
@@ -33,6 +34,7 @@ from ..actuators import is_explicit
 from ..altered import altered
 from ..config import MechanicsCfg
 from ..constraint_solver import ConstraintSolver
+from ..forces import BodyForces
 from ..step import Mechanics
 from .augmentation import Augmentation, BlueprintNetworks
 from .quantities import PARAMETERS
@@ -88,6 +90,38 @@ class AugmentedMechanics(Mechanics):
         contacts: Contacts | None = None,
         parameters: PhysicalParameters | None = None,
     ) -> Tensor:
+        return self._all_steps(state, control, contacts, parameters)
+
+    @override
+    def with_forces(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None = None,
+        parameters: PhysicalParameters | None = None,
+        joints: bool = True,
+    ) -> tuple[Tensor, BodyForces]:
+        found: list[BodyForces] = []
+
+        def take(state: Tensor, control: Tensor, contacts: Contacts | None, rows: PhysicalParameters | None) -> Tensor:
+            next_state, forces = self._taken_with_forces(state, control, contacts, rows, joints)
+            found.append(forces)
+            return next_state
+
+        change = self._all_steps(state, control, contacts, parameters, take)
+        normal, friction = (torch.cat(each, 1) for each in zip(*(each[:2] for each in found), strict=True))
+        forces = found[-1]._replace(normal=normal, friction=friction)
+        return change, forces.map(lambda each: each.reshape(*state.shape[:-1], *each.shape[1:]))
+
+    def _all_steps(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None,
+        parameters: PhysicalParameters | None,
+        take: Callable[..., Tensor] | None = None,
+    ) -> Tensor:
+        """The change of state in a control step, whose physics steps ``take`` takes, if it is given."""
         lead, rows, place = state.shape[:-1], None, self.spec.state.root_pos
         if parameters is not None and parameters.given:
             rows = parameters.rows(self.spec, lead, state)
@@ -101,7 +135,7 @@ class AugmentedMechanics(Mechanics):
             self._passed = number
             if number and contacts is not None and self._slots is not None:
                 near = advanced(contacts, self._slots, begin, now)
-            following = self._physics_step(now, control, near, rows)
+            following = self._physics_step(now, control, near, rows, take)
             moved = now[:, place] + following[:, place]
             now = torch.cat((moved, following[:, place.stop :]), dim=-1)
         self._passed = 0
@@ -154,7 +188,12 @@ class AugmentedMechanics(Mechanics):
             )
 
     def _physics_step(
-        self, state: Tensor, control: Tensor, contacts: Contacts | None, rows: PhysicalParameters | None
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None,
+        rows: PhysicalParameters | None,
+        take: Callable[..., Tensor] | None = None,
     ) -> Tensor:
         """States one physics step later, the root's position counted from where it began."""
         readings = Readings(self, state, control, contacts, rows)
@@ -162,6 +201,8 @@ class AugmentedMechanics(Mechanics):
         control, contacts = self._changed_controls(readings, control), _contacts(readings, contacts)
         rows = self._changed_parameters(readings, rows)
         self._tell(readings)
+        if take is not None:
+            return take(state, control, contacts, rows)
         return self._step_for(state, control, contacts, rows)(state, control, contacts)
 
     def _augment(self, readings: Readings) -> None:

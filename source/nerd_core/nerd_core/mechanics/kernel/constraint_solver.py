@@ -19,12 +19,13 @@ from typing import Any
 import warp as wp
 
 from ..constants import CONTACT_COUNT_UNIT, EPSILON, MIN_FACTOR, TRAIT_CENTRE, Constant, Factor
-from .contact_constraints import find_contacts, friction_axes, slot_centre
+from .contact_constraints import contact_depth, find_contacts, friction_axes, slot_centre
+from .contact_patches import find_anchors, solve_patches
 from .joint_drives import drive_impulse, friction_impulse, speed_limit_impulse
 from .joint_stops import rate_factor, softness, stop_gap, stop_impulse
 from .mimic_joints import solve_mimics
 from .multibody import generalised_force, weighted_sum
-from .rules import Factors, rule_factors
+from .rules import Factors, contact_factors
 from .trace import keep_impulses, keep_substep
 
 
@@ -52,16 +53,14 @@ class SolverParameters:
     """Whether a stop that a joint leaves takes back what brings the joint to rest."""
     way_is_bent: int
     """Whether a contact goes the way that the accelerations of its body's own motion make."""
-    reach: float
-    """Gap below which a slot is looked at [m]."""
-    reach_by_radius: float
-    """More of it, as a share of the slot's radius."""
     typical_delassus: float
     """Delassus diagonal of contacts, in the mean."""
     hidden: int
     """Hidden features of the rules; 0 without rules."""
     sliding_share: float
     """Friction of a contact that slides, as a share of that of one at rest."""
+    has_patches: int
+    """Whether the contacts of a shape are one patch."""
 
 
 @wp.struct
@@ -90,6 +89,8 @@ class ConstraintRow:
     """Velocity that would have to be taken from a contact's normal for it not to be closed at the end of the step."""
     bounce: float
     """Velocity with which a slot leaves the ground after an impact [m/s], zero for one that stays."""
+    friction_share: float
+    """Share of the friction of its patch that a contact may have."""
 
 
 @wp.func
@@ -123,7 +124,7 @@ def begin_contact(
     body = int(slots[slot].body)
     i = robot.joints.shape[0] + 3 * number
     normal = wp.transpose(root_rotation) * work.grounds[slot].normal
-    point = slot_centre(slots, slot, bodies) - slots[slot].radius * normal
+    point = slot_centre(slots, slot, bodies) - contact_depth(robot, work, slot) * normal
     linear_bias = robot.solver.dt * bodies[body].linear_bias
     angular_bias = robot.solver.dt * wp.cross(bodies[body].angular_bias, point - bodies[body].centre_of_mass)
     bias = constants[Constant.LINEAR_BIAS_SHARE] * linear_bias + constants[Constant.ANGULAR_BIAS_SHARE] * angular_bias
@@ -195,30 +196,9 @@ def begin_rows(
     found, near = find_contacts(robot, work, root_rotation, root_displacement)
     for number in range(found):
         begin_contact(robot, weights, work, number, velocity, gain, root_rotation, zeros)
+    if robot.solver.has_patches == 1:
+        find_anchors(robot, work, found)
     return found, near
-
-
-@wp.func
-def contact_factors(robot: Any, weights: Any, work: Any, substep: int, i: int, gap: float, near: float):
-    """Factors of the rules for the contact whose normal is row ``i``."""
-    rows = work.rows
-    per_dt = 1.0 / robot.solver.dt
-    typical = robot.solver.typical_delassus
-    normal, x, y = rows[i], rows[i + 1], rows[i + 2]
-    slip, friction = wp.vec2(x.velocity, y.velocity), wp.vec2(x.impulse * x.delassus, y.impulse * y.delassus)
-    slip_speed = wp.sqrt(wp.dot(slip, slip) + EPSILON)
-    of_friction = wp.vec3(
-        slip_speed, wp.sqrt(wp.dot(friction, friction) + EPSILON), wp.dot(friction, slip) / slip_speed
-    )
-    of_normal = wp.vec4(gap * per_dt, normal.gap * per_dt, normal.velocity, normal.impulse * normal.delassus)
-    tangent = 0.5 * (x.delassus + y.delassus)
-    traits = wp.vec4(
-        normal.delassus / (normal.delassus + typical) - TRAIT_CENTRE,
-        tangent / (tangent + typical) - TRAIT_CENTRE,
-        near,
-        -TRAIT_CENTRE,
-    )
-    return rule_factors(weights, robot.solver.hidden, substep, of_normal, of_friction, traits)
 
 
 @wp.func
@@ -346,13 +326,14 @@ def solve_contact(
     return solved
 
 
-def make_solver(is_driven: bool, is_coupled: bool, is_kept: bool = False) -> Any:
+def make_solver(is_driven: bool, is_coupled: bool, is_kept: bool = False, has_patches: bool = False) -> Any:
     """The solver, compiled without what a robot has not.
 
     Args:
         is_driven: Whether there is more in any joint than a drive that brakes it, and a stop.
         is_coupled: Whether any joint follows another.
         is_kept: Whether rows and impulses of all substeps are kept for the adjoint.
+        has_patches: Whether the contacts of a shape are one patch.
     """
 
     @wp.func
@@ -397,10 +378,13 @@ def make_solver(is_driven: bool, is_coupled: bool, is_kept: bool = False) -> Any
                     change = solve_joint(robot, weights, work, substep, i, solved, zeros)
                 if change != 0.0:
                     solved = solved + change * whitened_rows[i]
-            for contact in range(contacts):
-                if wp.static(is_kept):
-                    keep_impulses(work, substep, 1 + count + contact, solved)
-                solved = solve_contact(robot, weights, work, substep, contact, near_trait, solved, zeros)
+            if wp.static(has_patches):
+                solved = solve_patches(robot, weights, work, substep, contacts, near_trait, solved)
+            else:
+                for contact in range(contacts):
+                    if wp.static(is_kept):
+                        keep_impulses(work, substep, 1 + count + contact, solved)
+                    solved = solve_contact(robot, weights, work, substep, contact, near_trait, solved, zeros)
             for i in range(count + 3 * contacts):
                 velocity = rows[i].free_velocity + wp.dot(whitened_rows[i], solved)
                 rows[i].velocity = velocity

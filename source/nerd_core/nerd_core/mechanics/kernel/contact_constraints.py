@@ -35,6 +35,10 @@ class SlotParameters:
     """Share of the speed of an impact with which it is left."""
     bounce_threshold: float
     """Speed of an impact below which there is no restitution [m/s]."""
+    shape: int
+    """Number of the shape to which it belongs."""
+    reach: float
+    """Gap below which it is looked at [m]."""
 
 
 @wp.struct
@@ -56,6 +60,17 @@ def slot_centre(slots: wp.array[SlotParameters], slot: int, bodies: wp.array[Bod
     """Where the centre of a slot is."""
     body = slots[slot].body
     return bodies[body].rotation * slots[slot].point + bodies[body].position
+
+
+@wp.func
+def contact_depth(robot: Any, work: Any, slot: int):
+    """How far below the centre of a slot its contact is, along the normal: at its surface, or of a corner in a patch at
+    the ground.
+    """
+    depth = robot.slots[slot].radius
+    if robot.solver.has_patches == 1 and depth == 0.0:
+        depth = work.grounds[slot].gap
+    return depth
 
 
 @wp.func
@@ -88,7 +103,7 @@ def find_contacts(robot: Any, work: Any, root_rotation: wp.mat33, root_displacem
         if nearest < COUNTED_GAP:
             near = near + 1
     for i in range(slots.shape[0]):
-        if grounds[i].gap < robot.solver.reach + robot.solver.reach_by_radius * slots[i].radius:
+        if grounds[i].gap < slots[i].reach:
             nearer = int(0)
             for other in range(slots.shape[0]):
                 if grounds[other].nearest < grounds[i].nearest:

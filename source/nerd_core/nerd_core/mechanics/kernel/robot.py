@@ -19,18 +19,21 @@ from ...contact.contacts import Contacts
 from ...robot.frames import rotation_matrix
 from ...robot.kinematics import local_transforms
 from ...robot.physical_parameters import PhysicalParameters
+from ...robot.slots import shapes_of_slots
 from ...robot.spec import IDENTITY_QUAT, RobotSpec
 from ...threads import kernel_threads
 from ..actuators import Actuators
 from ..body_damping import BodyDamping, is_special
 from ..constants import LEARNED, UNLIMITED, VERY_FAR
 from ..constraint_solver import ConstraintSolver
+from ..forces import StepForces
 from ..joint_drives import has_friction, slows_others
 from ..rules import Rules
 from .actuators import ActuatorParameters
 from .body_damping import DampingParameters
 from .constraint_solver import SolverParameters
 from .contact_constraints import SlotParameters
+from .forces import ForceArrays, new_forces
 from .joint_drives import DriveParameters
 from .joint_stops import JointParameters
 from .mimic_joints import MimicParameters
@@ -87,9 +90,12 @@ class RobotKernel:
             max_contacts=solver.max_contacts,
             hidden=max(1, solver.cfg.hidden),
             has_parameters=parameters is not None,
+            has_patches=solver.law.has_patches,
         )
         self.types = make_types(sizes)
         self._kernel, self._no_trace = make_kernel(sizes, self.types), self.types.trace()
+        self._telling: wp.Kernel | None = None
+        self.no_forces = ForceArrays()
         self.load(self._kernel)
         self.tables = self._tables(spec, ramp_mean, slots, parameters is not None)
         self._feature_scales = wp.array(solver.cfg.feature_scales, dtype=wp.float32, device=self.device)
@@ -139,13 +145,33 @@ class RobotKernel:
             contacts: Contacts of ``state`` of all slots, leading dimension (M,). None for a robot that touches nothing.
             rows: What :meth:`PhysicalParameters.rows` gave, for a kernel that was made for parameters.
         """
+        next_state = torch.empty_like(state)
+        arguments = [*self._given(state, control, contacts, rows), self._no_trace, next_state, self.no_forces]
+        self.launch(self._kernel, len(state), arguments)
+        return next_state
+
+    @torch.no_grad()
+    def with_forces(
+        self, state: Tensor, control: Tensor, contacts: Contacts | None, rows: PhysicalParameters | None = None
+    ) -> tuple[Tensor, StepForces]:
+        """The next states, and what the step keeps of its forces. The first call compiles a kernel of its own."""
+        if self._telling is None:
+            self._telling = make_kernel(self.sizes, self.types, tells_forces=True)
+            self.load(self._telling)
+        next_state, robot = torch.empty_like(state), self.tables
+        kept, forces = new_forces(len(state), robot.decimation, self.sizes.bodies, self.sizes.velocities, state)
+        arguments = [*self._given(state, control, contacts, rows), self._no_trace, next_state, forces]
+        self.launch(self._telling, len(state), arguments)
+        return next_state, kept
+
+    def _given(
+        self, state: Tensor, control: Tensor, contacts: Contacts | None, rows: PhysicalParameters | None
+    ) -> list[Any]:
+        """What a kernel reads; arguments as of :meth:`__call__`."""
         distance, normal, active = self.contact_tensors(contacts)
         inner, outer = self.rules()
         tensors = state, control, distance, normal, self.solver.constants.exp(), inner, outer
-        next_state = torch.empty_like(state)
-        arguments = [*self.arguments(tensors, active, rows), self._no_trace, next_state]
-        self.launch(self._kernel, len(state), arguments)
-        return next_state
+        return self.arguments(tensors, active, rows)
 
     def load(self, kernel: wp.Kernel) -> None:
         """Compiles a kernel, or finds it in Warp's cache."""
@@ -352,11 +378,12 @@ def _damping(spec: RobotSpec) -> list[Any]:
 
 def _slots(spec: RobotSpec, solver: ConstraintSolver) -> list[Any]:
     """What stays the same of each slot, in the order of the solver."""
-    slots = []
-    for number in solver.contacts.slots.tolist():
+    slots, shapes = [], shapes_of_slots(spec.slots)
+    for row, number in enumerate(solver.contacts.slots.tolist()):
         of_spec, slot = spec.slots[number], SlotParameters()
         slot.place, slot.body = number, spec.body_names.index(of_spec.body)
-        slot.point, slot.radius = wp.vec3(*of_spec.point), of_spec.radius
+        slot.point, slot.radius, slot.shape = wp.vec3(*of_spec.point), of_spec.radius, shapes[number]
+        slot.reach = solver.contacts.reach[row].item()
         slot.static_friction = slot.dynamic_friction = LEARNED
         slots.append(slot)
     return slots
@@ -370,9 +397,9 @@ def _numbers(spec: RobotSpec, solver: ConstraintSolver) -> Any:
     numbers.friction_share, numbers.friction_floor = solver.law.friction_share, solver.law.friction_floor
     numbers.sliding_speed_squared = solver.law.sliding_speed_squared
     numbers.stops_release, numbers.way_is_bent = int(solver.law.stops_release), int(solver.law.way_is_bent)
-    numbers.reach, numbers.reach_by_radius = cfg.reach, cfg.reach_by_radius
     numbers.typical_delassus = solver.typical_delassus[0].item() if solver.max_contacts else 1.0
     numbers.hidden, numbers.sliding_share = cfg.hidden, solver.sliding_share
+    numbers.has_patches = int(solver.law.has_patches)
     return numbers
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import warp as wp
 
-from ..constants import FACTORS, FEATURES, MAX_LOG_FACTOR, RELAXATIONS, TRAITS, Feature
+from ..constants import EPSILON, FACTORS, FEATURES, MAX_LOG_FACTOR, RELAXATIONS, TRAIT_CENTRE, TRAITS, Feature
 
 FACTORS_PADDED = 8
 """Length of the vectors of factors, the last of them unused: eight fit a register."""
@@ -62,3 +62,26 @@ def rule_factors(weights: Any, hidden: int, substep: int, of_normal: wp.vec4, of
         else:
             factors[i] = wp.exp(value)
     return factors
+
+
+@wp.func
+def contact_factors(robot: Any, weights: Any, work: Any, substep: int, i: int, gap: float, near: float):
+    """Factors of the rules for the contact whose normal is row ``i``."""
+    rows = work.rows
+    per_dt = 1.0 / robot.solver.dt
+    typical = robot.solver.typical_delassus
+    normal, x, y = rows[i], rows[i + 1], rows[i + 2]
+    slip, friction = wp.vec2(x.velocity, y.velocity), wp.vec2(x.impulse * x.delassus, y.impulse * y.delassus)
+    slip_speed = wp.sqrt(wp.dot(slip, slip) + EPSILON)
+    of_friction = wp.vec3(
+        slip_speed, wp.sqrt(wp.dot(friction, friction) + EPSILON), wp.dot(friction, slip) / slip_speed
+    )
+    of_normal = wp.vec4(gap * per_dt, normal.gap * per_dt, normal.velocity, normal.impulse * normal.delassus)
+    tangent = 0.5 * (x.delassus + y.delassus)
+    traits = wp.vec4(
+        normal.delassus / (normal.delassus + typical) - TRAIT_CENTRE,
+        tangent / (tangent + typical) - TRAIT_CENTRE,
+        near,
+        -TRAIT_CENTRE,
+    )
+    return rule_factors(weights, robot.solver.hidden, substep, of_normal, of_friction, traits)

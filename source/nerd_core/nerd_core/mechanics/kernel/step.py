@@ -19,6 +19,7 @@ from .constraint_solver import (
     make_solver,
 )
 from .contact_constraints import SlotGround, SlotParameters, slot_centre
+from .forces import ForceArrays, write_forces, write_gained
 from .joint_drives import DriveParameters, DriveState, begin_drives, read_targets
 from .joint_stops import JointParameters, forget_softness
 from .multibody import (
@@ -271,6 +272,7 @@ def make_types(sizes: Sizes) -> KernelTypes:
         softness: wp.array[float]
         grounds: wp.array[SlotGround]
         contacts: wp.array[int]
+        factors: wp.array[Factors]
         rows: wp.array[ConstraintRow]
         whitened_rows: wp.array[generalised]
         inverse_factor: wp.array[generalised]
@@ -321,21 +323,24 @@ def make_types(sizes: Sizes) -> KernelTypes:
     return KernelTypes(generalised, features, Factors, Weights, Work, Trace, StepRecord)
 
 
-def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False) -> wp.Kernel:
+def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False, tells_forces: bool = False) -> wp.Kernel:
     """The kernel for robots of some size.
 
     Args:
         sizes: The size.
         types: Structures for it.
         is_kept: Whether the step is kept for its adjoint; otherwise nothing is written to the trace.
+        tells_forces: Whether forces are written; otherwise there need be no place for them.
     """
     generalised, Weights, Work, Trace = types.generalised, types.weights, types.work, types.trace
     dim = sizes.velocities
     body_count, joint_count, slot_count = sizes.bodies, max(1, sizes.joints), max(1, sizes.slots)
     drive_count, is_driven, is_damped = max(1, sizes.drives), sizes.drives > 0, sizes.is_damped
     is_actuated = sizes.is_actuated
-    solve_constraints, has_parameters = make_solver(is_driven, sizes.is_coupled, is_kept), sizes.has_parameters
+    solve_constraints = make_solver(is_driven, sizes.is_coupled, is_kept, sizes.has_patches)
+    has_parameters = sizes.has_parameters
     row_count, contact_count = max(1, sizes.joints + 3 * sizes.max_contacts), max(1, sizes.max_contacts)
+    patch_contacts = contact_count if sizes.has_patches else 1
 
     @wp.kernel(module="unique", enable_backward=False, module_options=OPTIONS)
     def advance(
@@ -346,6 +351,7 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False) -> wp.K
         parameters: ParameterRows,
         trace: Trace,
         next_state: wp.array2d[float],
+        forces: ForceArrays,
     ):
         """Steps environment ``first`` and the following ones."""
         env = first + wp.tid()
@@ -375,6 +381,7 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False) -> wp.K
         own_softness = wp.zeros(shape=(body_count,), dtype=float)
         own_grounds = wp.zeros(shape=(slot_count,), dtype=SlotGround)
         own_contacts = wp.zeros(shape=(contact_count,), dtype=int)
+        own_factors = wp.zeros(shape=(patch_contacts,), dtype=Factors)
         own_rows = wp.zeros(shape=(row_count,), dtype=ConstraintRow)
         own_whitened = wp.zeros(shape=(row_count,), dtype=generalised)
         own_factor = wp.zeros(shape=(dim,), dtype=generalised)
@@ -387,6 +394,7 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False) -> wp.K
         work.softness = wp.array(ptr=own_softness.ptr, shape=(body_count,), dtype=float)
         work.grounds = wp.array(ptr=own_grounds.ptr, shape=(slot_count,), dtype=SlotGround)
         work.contacts = wp.array(ptr=own_contacts.ptr, shape=(contact_count,), dtype=int)
+        work.factors = wp.array(ptr=own_factors.ptr, shape=(patch_contacts,), dtype=Factors)
         work.rows = wp.array(ptr=own_rows.ptr, shape=(row_count,), dtype=ConstraintRow)
         work.whitened_rows = wp.array(ptr=own_whitened.ptr, shape=(row_count,), dtype=generalised)
         work.inverse_factor = wp.array(ptr=own_factor.ptr, shape=(dim,), dtype=generalised)
@@ -425,6 +433,8 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False) -> wp.K
                 pushed = actuated_effort(robot, inputs, joint_pos, velocity, effort, env)
             if wp.static(is_driven):
                 velocity = begin_drives(robot, work, velocity)
+            if wp.static(tells_forces):
+                write_state(robot, work, env, quat, displacement, rotation, velocity, forces.before)
             gravity = wp.transpose(rotation) * robot.gravity
             compute_motion(tree, robot.floating, velocity, work.bodies)
             factorise_mass_matrix(tree, robot.floating, work.bodies, zeros, work.inverse_factor, columns)
@@ -449,6 +459,9 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False) -> wp.K
             impulses, moved_by_impulses = solve_constraints(robot, weights, work, contacts, near, zeros)
             solved, moved = weighted_sum(columns, impulses, zeros), weighted_sum(columns, moved_by_impulses, zeros)
             with_impulses = velocity + solved
+            if wp.static(tells_forces):
+                write_forces(robot, work, contacts, env, physics_step, rotation, forces)
+                write_gained(robot, env, applied + bias + solved, forces)
             if wp.static(is_kept):
                 trace.records[env, physics_step].quat = quat
                 trace.records[env, physics_step].rotation = rotation

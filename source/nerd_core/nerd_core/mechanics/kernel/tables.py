@@ -108,6 +108,8 @@ class Sizes:
     """Hidden features of the rules, at least one."""
     has_parameters: bool = False
     """Whether environments may have physical parameters of their own."""
+    has_patches: bool = False
+    """Whether the contacts of a shape are one patch."""
 
 
 @wp.func

@@ -16,9 +16,8 @@ from typing import Any
 import warp as wp
 
 from ...constants import EPSILON, TRAIT_CENTRE, Constant, Factor
-from ..constraint_solver import contact_factors
 from ..joint_stops import rate_factor, softness
-from ..rules import Factors
+from ..rules import Factors, contact_factors
 from .joint_drives import pull_drive_impulse, pull_friction_impulse, pull_speed_limit_impulse
 from .joint_stops import pull_correction, pull_stop_impulse
 from .mimic_joints import pull_mimics
@@ -178,7 +177,7 @@ def pull_contact_factors(
     near: float,
     by_factors: Factors,
 ):
-    """The adjoint of :func:`~nerd_core.mechanics.kernel.constraint_solver.contact_factors`.
+    """The adjoint of :func:`~nerd_core.mechanics.kernel.rules.contact_factors`.
 
     Returns:
         Derivative by the gap.

@@ -54,7 +54,9 @@ class RobotGradient:
         lease = _Lease(self, len(tensors[0]))
         next_state = torch.empty_like(tensors[0])
         self.robot.launch(
-            self._kept, len(next_state), [*self.robot.arguments(tensors, active), lease.trace, next_state]
+            self._kept,
+            len(next_state),
+            [*self.robot.arguments(tensors, active), lease.trace, next_state, self.robot.no_forces],
         )
         return next_state, lease
 

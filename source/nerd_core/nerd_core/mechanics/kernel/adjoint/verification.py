@@ -41,7 +41,7 @@ def verified_gradient(
         control: Controls for them, shape (M, C).
         reference: The step in PyTorch.
     """
-    strange = unknown(spec)
+    strange = unknown(spec) or ("contacts that are patches" if robot.solver.law.has_patches else "")
     if strange:
         warn_once(f"the adjoint of the kernel for '{spec.name}' does not know {strange}", "gradients of mechanics")
         return None

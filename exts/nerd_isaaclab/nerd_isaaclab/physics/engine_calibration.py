@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from nerd_core.files.messages import printable
-from nerd_core.identification.calibration import Calibration
+from nerd_core.identification.engine_calibration import EngineCalibration
 from nerd_core.identification.parameterisation import IdentificationError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ GAINS = ("stiffness", "damping")
 """Parameters that an explicit actuator keeps for itself: written to the engine they would act a second time."""
 
 
-def apply_calibration(robot: Articulation, calibration: Calibration) -> None:
+def apply_calibration(robot: Articulation, calibration: EngineCalibration) -> None:
     """Writes the parameters of a calibration to all environments. Raises :class:`IdentificationError` for those of
     bodies and joints that the robot has not, and for gains of actuators outside of the engine.
 
@@ -79,7 +79,7 @@ def _write_bodies(robot: Any, name: str, rows: list[int], values: torch.Tensor) 
         robot.set_coms_index(coms=pose, body_ids=rows)
 
 
-def _write_friction(robot: Any, calibration: Calibration) -> None:
+def _write_friction(robot: Any, calibration: EngineCalibration) -> None:
     """Writes the friction of all joints, where there is any in the calibration."""
     if not any(name in of for of in calibration.joints.values() for name in FRICTION):
         return
@@ -93,7 +93,7 @@ def _write_friction(robot: Any, calibration: Calibration) -> None:
     robot.write_joint_friction_coefficient_to_sim_index(**{FRICTION[name]: value for name, value in values.items()})
 
 
-def _require_implicit(robot: Any, calibration: Calibration) -> None:
+def _require_implicit(robot: Any, calibration: EngineCalibration) -> None:
     """Refuses gains of joints whose actuators compute efforts outside of the engine."""
     gained = {joint for joint, of in calibration.joints.items() if any(name in of for name in GAINS)}
     for name, actuator in robot.actuators.items():

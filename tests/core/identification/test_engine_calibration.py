@@ -10,14 +10,19 @@ import json
 import pytest
 import torch
 
-from nerd_core.identification.calibration import Calibration, calibration_of, read_calibration, write_calibration
+from nerd_core.identification.engine_calibration import (
+    EngineCalibration,
+    calibration_of,
+    read_calibration,
+    write_calibration,
+)
 from nerd_core.identification.parameterisation import IdentificationError, Parameterisation
 from support.identified_arm import arm
 
 GROUPS = ["masses", "centres", "inertias", "frictions", "stiffnesses", "gravity"]
 
 
-def made() -> Calibration:
+def made() -> EngineCalibration:
     """A calibration of an arm with other parameters."""
     parameterisation = Parameterisation(arm(), GROUPS)
     free = 0.2 * torch.randn(parameterisation.dim, generator=torch.Generator().manual_seed(0), dtype=torch.float64)

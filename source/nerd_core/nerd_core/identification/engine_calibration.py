@@ -43,7 +43,7 @@ KIND = "nerd calibration"
 
 
 @dataclass(frozen=True)
-class Calibration:
+class EngineCalibration:
     """Parameters by name of the body or joint, then by name of the parameter, SI; see :data:`OF_BODIES` and
     :data:`OF_JOINTS`. Inertias are about the centres of mass, in the axes of the bodies.
     """
@@ -71,7 +71,7 @@ class Calibration:
                 )
 
 
-def calibration_of(spec: RobotSpec, parameters: PhysicalParameters) -> Calibration:
+def calibration_of(spec: RobotSpec, parameters: PhysicalParameters) -> EngineCalibration:
     """The calibration with some parameters of a robot. Those of the root of a fixed base, which does not move, and
     gravity, which belongs to the scene, are left out.
 
@@ -95,10 +95,10 @@ def calibration_of(spec: RobotSpec, parameters: PhysicalParameters) -> Calibrati
         elif name in OF_JOINTS:
             for joint, number in zip(spec.joint_names, value.tolist(), strict=True):
                 joints.setdefault(joint, {})[name] = number
-    return Calibration(spec.name, bodies, joints)
+    return EngineCalibration(spec.name, bodies, joints)
 
 
-def write_calibration(path: Path, calibration: Calibration) -> None:
+def write_calibration(path: Path, calibration: EngineCalibration) -> None:
     """Writes a calibration.
 
     Args:
@@ -110,7 +110,7 @@ def write_calibration(path: Path, calibration: Calibration) -> None:
     write_json(path, {"kind": KIND, "version": 1, "robot": calibration.robot, "bodies": bodies, "joints": joints})
 
 
-def read_calibration(path: Path) -> Calibration:
+def read_calibration(path: Path) -> EngineCalibration:
     """Reads a calibration of anybody. Raises :class:`IdentificationError` for what is none.
 
     Args:
@@ -122,7 +122,7 @@ def read_calibration(path: Path) -> Calibration:
             f"'{path.name}' is no calibration of version 1, expected what 'nerd identify' writes as calibration.json"
         )
     robot = told.get("robot")
-    return Calibration(
+    return EngineCalibration(
         robot[:100] if isinstance(robot, str) else "",
         _parts(told.get("bodies"), path.name, _body_value),
         _parts(told.get("joints"), path.name, _joint_value),
@@ -162,4 +162,4 @@ def _is_number(value: Any) -> bool:
     return sound and math.isfinite(value) and abs(value) <= LARGEST
 
 
-__all__ = ["Calibration", "calibration_of", "read_calibration", "write_calibration"]
+__all__ = ["EngineCalibration", "calibration_of", "read_calibration", "write_calibration"]

@@ -1,0 +1,66 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""The kernels of mechanics compile for GPUs, also where there is none.
+
+Commands to measure how long each takes::
+
+    python -m pytest tests/core/mechanics/test_kernel_architectures.py --slow --durations=0
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from nerd_core.mechanics.config import MechanicsCfg
+from nerd_core.mechanics.step import Mechanics
+from nerd_core.robot.frames import ChangeCodec
+from nerd_core.robot.spec import RobotSpec
+from support.robots import ant, cartpole, with_inertias
+
+warp = pytest.importorskip("warp", reason="needs Warp, which Isaac Lab brings")
+
+ARCHITECTURES = (80, 86, 90, 120)
+"""Ampere of data centres and of desks, Hopper, Blackwell."""
+
+KERNELS = ("step", "forces", "kept", "adjoint")
+
+
+def compile_for(
+    spec: RobotSpec, kernel: str, architecture: int, folder: Path, monkeypatch, use_ptx: bool
+) -> list[Path]:
+    """Compiles a kernel of a robot for a GPU; nothing is compiled for this machine."""
+    from nerd_core.mechanics.kernel.adjoint.step import make_adjoint
+    from nerd_core.mechanics.kernel.robot import RobotKernel
+    from nerd_core.mechanics.kernel.step import make_kernel
+
+    monkeypatch.setattr(RobotKernel, "load", lambda self, kernel: None)
+    cfg = MechanicsCfg(substeps=4, hidden=16, slots=8)
+    mechanics = Mechanics(spec, ChangeCodec(spec), cfg, has_contacts=bool(spec.slots))
+    robot = RobotKernel(spec, mechanics.solver, 0.625, torch.device("cpu"))
+    if kernel == "adjoint":
+        made = make_adjoint(robot.sizes, robot.types)[0]
+    else:
+        options = {"is_kept": kernel == "kept", "tells_forces": kernel == "forces"}
+        made = make_kernel(robot.sizes, robot.types, **options)
+    return warp.compile_aot_module(made.module, arch=architecture, module_dir=folder, use_ptx=use_ptx)
+
+
+def test_the_step_compiles_for_one_gpu(tmp_path, monkeypatch):
+    """The step of a small robot becomes a program for GPUs of one architecture; the others are tested with --slow."""
+    (found,) = compile_for(with_inertias(cartpole()), "step", 80, tmp_path, monkeypatch, use_ptx=True)
+    text = found.read_text()
+    assert ".target sm_80" in text and ".entry" in text and "advance" in text
+
+
+@pytest.mark.slow  # up to a minute of compiling each
+@pytest.mark.parametrize("spec", [with_inertias(cartpole()), with_inertias(ant())], ids=lambda spec: spec.name)
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_all_kernels_compile_for_all_gpus(spec, kernel, architecture, tmp_path, monkeypatch):
+    """Forward, with forces, kept for the adjoint, and the adjoint, as binaries for each architecture."""
+    (found,) = compile_for(spec, kernel, architecture, tmp_path, monkeypatch, use_ptx=False)
+    assert f"sm{architecture}" in found.name and found.stat().st_size > 10_000

@@ -1,0 +1,105 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""The page of the paper's tables says what the files of the evidence say, and what is not there."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.fixture
+def program(repo_root: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The program, imported as it is when it runs."""
+    monkeypatch.syspath_prepend(str(repo_root / "benchmarks"))
+    return importlib.import_module("paper_table")
+
+
+def write(folder: Path, name: str, plain: object) -> None:
+    """Puts a file into the evidence."""
+    (folder / f"{name}.json").write_text(json.dumps(plain), encoding="utf-8")
+
+
+def pendulum(one: float, two: float, steps: int = 100, protocol: str = "passive") -> dict:
+    """An evaluation whose errors are zero in the first half of the steps, and twice the given ones in the other."""
+    curves = {
+        f"joint/joint_{place}": [0.0] * (steps // 2) + [2.0 * value] * (steps - steps // 2)
+        for place, value in enumerate((one, two))
+    }
+    return {"curves": curves, "protocol": protocol, "task": "T"}
+
+
+def transfer(task: str, seed: int, neural: float, physx: float, trained_in: str = "neural") -> dict:
+    """The transfer of one policy."""
+    return {
+        "task": task,
+        "seed": seed,
+        "trained_in": trained_in,
+        "reward_gap": (neural - physx) / physx,
+        "return_neural": {"mean": neural},
+        "return_physx": {"mean": physx},
+    }
+
+
+def test_page_is_that_of_the_evidence(program, repo_root: Path):
+    """The page in the repository is what the command writes from the files that are there today."""
+    expected = program.page(repo_root / "docs" / "evidence")
+    assert (repo_root / "docs" / "paper-tables.md").read_text(encoding="utf-8") == expected, (
+        "run 'python benchmarks/paper_table.py'"
+    )
+
+
+def test_empty_evidence_is_said_to_be_missing(program, tmp_path: Path):
+    """Without a file the page has the paper's numbers, claims nothing, and names each file that it looked for."""
+    text = program.page(tmp_path)
+    assert "better in both" not in text and "Nothing measured." in text
+    for name in ("ant_transfers", "ant_network_passive", "pendulum_ground_6", "anymal_driven"):
+        assert f"`{name}`" in text.split("## Missing")[1]
+    assert "| `NeRD-Ant-Run` | 2541.5 | +4.25 % | not measured | - | not measured | - |" in text
+
+
+def test_errors_are_means_over_the_steps_of_the_table(program, tmp_path: Path):
+    """Each joint's curve is averaged over the first hundred steps, whatever comes behind; a ground counts as better
+    only if both joints are below the paper's.
+    """
+    write(tmp_path, "pendulum_ground_0", pendulum(0.001, 0.002))
+    long = pendulum(0.001, 0.002)
+    long["curves"] = {name: curve + [9.0] * 50 for name, curve in long["curves"].items()}
+    write(tmp_path, "pendulum_ground_1", long)
+    write(tmp_path, "pendulum_ground_2", pendulum(0.001, 0.5))
+    text = program.grounds(program.Evidence(tmp_path))
+    row = next(line for line in text.splitlines() if line.startswith("| hybrid |"))
+    assert row == "| hybrid | .001 / .002 | .001 / .002 | .001 / .5 | - | - | - | - |"
+    assert "hybrid: better in both joints on 2 of 3 grounds" in text
+
+
+@pytest.mark.parametrize("wrong", [{"steps": 60}, {"protocol": "driven"}])
+def test_other_protocols_are_refused(program, wrong: dict):
+    """Roll-outs that are too short, or with efforts, are not compared with the table."""
+    with pytest.raises(ValueError, match="expected passive ones of at least 100"):
+        program.joint_errors(pendulum(0.001, 0.002, **wrong))
+
+
+def test_returns_are_of_policies_trained_in_the_model(program, tmp_path: Path):
+    """The mean over the seeds is of PhysX; the gaps are each seed's; what was trained in PhysX does not count."""
+    rows = [
+        transfer("NeRD-AnymalC-Forward", 0, 101.0, 100.0),
+        transfer("NeRD-AnymalC-Forward", 1, 294.0, 300.0),
+        transfer("NeRD-AnymalC-Forward", 0, 900.0, 900.0, trained_in="physx"),
+    ]
+    write(tmp_path, "anymal_transfers", rows)
+    text = program.policies(program.Evidence(tmp_path))
+    assert "| `NeRD-AnymalC-Forward` | 1323.4 | -0.02 % | 200 | +1.00 %, -2.00 % | not measured | - |" in text
+
+
+def test_numbers_that_are_none_or_not_finite_are_told(program):
+    """An error that is not finite is called diverged, one that is not there is left out."""
+    assert program.errors_of({"base_position_m": None, "joint_rad": float("inf")}) == "diverged joints rad"
+    assert program.errors_of({"joint_rad": 0.000012, "joint_m": 0.0}) == "1e-05 joints rad, 0 joints m"
