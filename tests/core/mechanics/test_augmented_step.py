@@ -101,7 +101,8 @@ def test_forces_begin_as_nothing(spec, text):
 
 
 @pytest.mark.parametrize(
-    "text", ["mass,inertia,centre_of_mass<-body_ang_vel", "armature,damping<-joint_vel", "gravity<-joint_vel[*]"]
+    "text",
+    ["mass,inertia,centre_of_mass<-body_ang_vel", "armature,damping<-joint_vel", "gravity<-joint_vel[*]"],
 )
 @pytest.mark.parametrize("mode", ["residual", "replace"])
 def test_parameters_begin_as_specified(text, mode):
