@@ -116,6 +116,12 @@ TEST_AGREE = _AGREEMENT + "test_contacts_that_are_the_same_agree_wherever_the_en
 TEST_HOVERS = _AGREEMENT + "test_what_hovers_does_not_touch"
 TEST_ELSEWHERE = _AGREEMENT + "test_contacts_elsewhere_are_not_explained"
 TEST_PLACED = _AGREEMENT + "test_contacts_of_the_solver_take_the_place_of_geometry"
+ADAPT_TRIAL = "source/nerd_core/nerd_core/adaptation/trial.py"
+ADAPT_REPORT = "source/nerd_core/nerd_core/adaptation/report.py"
+ADAPT_FOLLOWER = "source/nerd_core/nerd_core/adaptation/follower.py"
+TEST_ADAPT = "tests/core/adaptation/test_follower.py"
+TEST_ADAPT_REJECTS = "tests/core/adaptation/test_follower.py::test_an_estimate_that_predicts_worse_is_thrown_away"
+TEST_ADAPT_TRIAL = "tests/core/adaptation/test_trial.py"
 
 
 @dataclass(frozen=True)
@@ -485,6 +491,17 @@ FAULTS = (
     Fault(PLAUSIBLE, "rate * pace, 0.5", "rate / pace, 0.5", TEST_PLAUSIBLE),
     Fault(PLAUSIBLE, "max(self.tolerance, SURE * self.error)", "100.0", TEST_PLAUSIBLE),
     Fault(PLAUSIBLE, "np.roll(quat, -1, axis=1), rate, dt)", "quat, rate, dt)", TEST_PLAUSIBLE),
+    # what adaptation is worth, and what of it is used
+    Fault(ADAPT_TRIAL, "first = 0 if not len(beyond) else int(beyond[-1]) + 1", "first = 0", TEST_ADAPT_TRIAL),
+    Fault(ADAPT_TRIAL, "int(beyond[-1]) + 1", "int(beyond[0]) + 1", TEST_ADAPT_TRIAL),
+    Fault(ADAPT_TRIAL, "after = torch.tensor(self.seconds) >= self.changed", "after = slice(None)", TEST_ADAPT_TRIAL),
+    Fault(ADAPT_TRIAL, "motion.truth if changed else nothing", "motion.truth", TEST_ADAPT_TRIAL),
+    Fault(ADAPT_REPORT, "(own > WORSE * plain)", "(own > 0.0 * plain)", TEST_ADAPT_TRIAL),
+    Fault(ADAPT_FOLLOWER, "gain > torch.where", "gain > -1.0e9 * torch.where", TEST_ADAPT),
+    Fault(ADAPT_FOLLOWER, "worse = rows[gain < -self.cfg.evidence]", "worse = rows[:0]", TEST_ADAPT_REJECTS),
+    Fault(ADAPT_FOLLOWER, "(numbers + change).clamp(low, high)", "numbers + change", TEST_ADAPT),
+    Fault(ADAPT_FOLLOWER, "missing.isfinite().all(-1).all(0)", "missing.isfinite().any(-1).any(0)", TEST_ADAPT),
+    Fault(ADAPT_FOLLOWER, "(own - missing[2:])", "(missing[2:] - own)", TEST_ADAPT),
     # the page of the paper's tables: which steps, which policies, and when a ground counts as better
     Fault(TABLES, "[:TABLE_3_STEPS] for name", "for name", TEST_TABLES),
     Fault(TABLES, "return all(error < paper", "return any(error < paper", TEST_TABLES),

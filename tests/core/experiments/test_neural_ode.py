@@ -26,7 +26,8 @@ from nerd_core.experiments.neural_ode.motion import (
     simulated,
     windows,
 )
-from nerd_core.experiments.neural_ode.run import EXPERIMENT, FILES, run
+from nerd_core.experiments.neural_ode.run import EXPERIMENT, FILES, NeuralOdeCfg, run
+from nerd_core.files.serialization import from_plain, to_plain
 from support.recorded_files import real_file
 
 UNITS = Units(torch.tensor([2.0]), torch.tensor([1.0]), torch.tensor([20.0]), dt=0.02)
@@ -164,8 +165,9 @@ def test_models_learn_a_motion():
 
 def test_the_experiment_names_models_rates_and_what_is_missing(tmp_path: Path):
     """A small run has an error for each model and rate, says why there is no real pendulum, and draws a plot."""
-    cfg = replace(EXPERIMENT.smoke, runs=3, seconds=0.5, horizon=0.2, updates=3, hidden=8, recordings=tmp_path)
+    cfg = replace(EXPERIMENT.smoke, runs=3, seconds=0.5, horizon=0.2, updates=3, hidden=8, recordings=str(tmp_path))
     said: list[str] = []
+    assert from_plain(NeuralOdeCfg, to_plain(cfg)) == cfg, "settings can be stored"
     result = run(cfg, said.append)
     for name in ("step", "timed", "ode", "regular_ode", "ballistic", "stops_step", "stops_regular_ode"):
         for rate in ("10ms", "20ms", "40ms", "irregular"):

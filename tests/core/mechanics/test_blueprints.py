@@ -90,7 +90,7 @@ def test_there_are_not_endlessly_many():
 
 
 def test_every_physical_parameter_is_a_quantity():
-    """What may differ from environment to environment can be learned, but for a threshold without derivatives and lengths."""
+    """What may differ between environments can be learned, but for lengths and a threshold without derivatives."""
     assert set(PARAMETERS) == set(OWN_SHAPES) - {"bounce_threshold", "parent_pos"}
     assert all(QUANTITIES[name].is_output for name in PARAMETERS)
 

@@ -174,7 +174,7 @@ def test_friction_and_restitution_of_environments_are_taken_by_both():
         apart = (step(state, control, contacts) - expected).abs().amax(-1)
         plain = mechanics._next_state(state, control, contacts)
     assert float(apart.quantile(0.9)) < 1e-5
-    assert float((expected - plain).abs().amax(-1)[32:].median()) > 1e-2
+    assert float((expected - plain).abs().amax(-1)[32:].quantile(0.75)) > 1e-2, "it must matter for those that touch"
 
 
 def test_gradients_flow_through_pytorch_and_one_line_says_so(caplog: pytest.LogCaptureFixture):

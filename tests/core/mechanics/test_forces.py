@@ -190,7 +190,7 @@ def test_mechanics_with_networks_in_it_tells_forces_of_all_its_physics_steps():
     "spec",
     [
         pytest.param(tree(3, False), id="tree on a fixed base"),
-        pytest.param(with_inertias(ant()), id="ant", marks=pytest.mark.slow),  # half a minute of compiling
+        pytest.param(with_inertias(ant()), id="ant", marks=pytest.mark.long),  # half a minute of compiling
     ],
 )
 def test_the_kernel_says_what_pytorch_says(spec: RobotSpec):

@@ -50,17 +50,25 @@ def compile_for(
 
 
 def test_the_step_compiles_for_one_gpu(tmp_path, monkeypatch):
-    """The step of a small robot becomes a program for GPUs of one architecture; the others are tested with --slow."""
+    """The step of a small robot becomes a program for GPUs of one architecture; the others take longer."""
     (found,) = compile_for(with_inertias(cartpole()), "step", 80, tmp_path, monkeypatch, use_ptx=True)
     text = found.read_text()
     assert ".target sm_80" in text and ".entry" in text and "advance" in text
 
 
-@pytest.mark.slow  # up to a minute of compiling each
-@pytest.mark.parametrize("spec", [with_inertias(cartpole()), with_inertias(ant())], ids=lambda spec: spec.name)
+@pytest.mark.long  # 5 s of compiling for a step, 17 s for an adjoint
+@pytest.mark.parametrize("kernel", ["step", "adjoint"])
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_step_and_adjoint_compile_for_all_gpus(kernel, architecture, tmp_path, monkeypatch):
+    """Both directions of a small robot become programs for each architecture."""
+    (found,) = compile_for(with_inertias(cartpole()), kernel, architecture, tmp_path, monkeypatch, use_ptx=True)
+    assert f".target sm_{architecture}" in found.read_text()
+
+
+@pytest.mark.slow  # 15 to 40 s of compiling each
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_all_kernels_compile_for_all_gpus(spec, kernel, architecture, tmp_path, monkeypatch):
-    """Forward, with forces, kept for the adjoint, and the adjoint, as binaries for each architecture."""
-    (found,) = compile_for(spec, kernel, architecture, tmp_path, monkeypatch, use_ptx=False)
+def test_all_kernels_of_the_ant_compile_to_binaries(kernel, architecture, tmp_path, monkeypatch):
+    """Forward, with forces, kept for the adjoint, and the adjoint, with contacts, as binaries for each architecture."""
+    (found,) = compile_for(with_inertias(ant()), kernel, architecture, tmp_path, monkeypatch, use_ptx=False)
     assert f"sm{architecture}" in found.name and found.stat().st_size > 10_000

@@ -11,15 +11,12 @@ FORWARD, SIDEWAYS = "NeRD-AnymalC-Forward", "NeRD-AnymalC-Sideways"
 
 FROM_RESETS = ("--initial", "task", "--shares", "zero=.2", "pd=.4", "random=.2", "ou=.2")
 """From the task's own starts: falls, and stances held by a controller that is drawn for each trajectory."""
-DATA = (
-    Collection(FORWARD, transitions=150_000, num_envs=256, workers=1, seed=61),
-    Collection(FORWARD, transitions=100_000, num_envs=256, workers=1, seed=62, options=FROM_RESETS),
-)
+DATA = (Collection(FORWARD, transitions=100_000, num_envs=256, workers=1, seed=62, options=FROM_RESETS),)
 """What ANYmal's contacts are learned from."""
-EVALUATIONS = (Evaluation(FORWARD, "driven", steps=100), Evaluation(FORWARD, steps=500))
+EVALUATIONS = (Evaluation(FORWARD, "driven", steps=100), Evaluation(FORWARD, steps=100))
 POLICIES = (
-    PolicyTraining(FORWARD, iterations=200, seconds=400.0),
-    PolicyTraining(SIDEWAYS, iterations=200, seconds=400.0),
+    PolicyTraining(FORWARD, iterations=150, num_envs=256, seconds=120.0),
+    PolicyTraining(SIDEWAYS, iterations=150, num_envs=256, seconds=120.0),
 )
 
 REPRODUCE = Recipe(
@@ -29,7 +26,12 @@ REPRODUCE = Recipe(
     stages=(
         Stage(
             DATA,
-            Training(minutes=4.0, options=(*MECHANICS, *ONE_VALIDATION)),
+            # more than a touch spoils it: after 204 updates at the preset's rate it is a tenth worse than untrained
+            Training(
+                minutes=None,
+                options=(*MECHANICS, *ONE_VALIDATION, "--optimiser.lr", "1e-3", "--updates", "30"),
+                seconds=15.0,
+            ),
         ),
     ),
     evaluations=EVALUATIONS,

@@ -19,8 +19,8 @@ EVALUATIONS = (
     Evaluation(POSITION, "driven", steps=100, name="position"),
 )
 POLICIES = (
-    PolicyTraining(POSITION, iterations=150, num_envs=256, seconds=150.0),
-    PolicyTraining(TORQUE, iterations=150, num_envs=256, seconds=150.0),
+    PolicyTraining(POSITION, iterations=600, num_envs=256, seconds=200.0),
+    PolicyTraining(TORQUE, iterations=600, num_envs=256, seconds=200.0),
 )
 
 REPRODUCE = Recipe(

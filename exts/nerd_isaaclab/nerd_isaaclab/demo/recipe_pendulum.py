@@ -14,7 +14,7 @@ FALLS = ("--initial", "task", "--shares", "zero=1")
 """From the task's own starts, without effort."""
 
 RANDOM_PLANES = Collection(
-    GROUND.format(1), transitions=300_000, steps=60, num_envs=512, workers=1, seed=41, options=PLANES
+    GROUND.format(1), transitions=153_600, steps=60, num_envs=512, workers=1, seed=41, options=PLANES
 )
 EVALUATIONS = tuple(Evaluation(GROUND.format(column), steps=100, name=f"ground-{column}") for column in range(7))
 
@@ -27,14 +27,23 @@ REPRODUCE = Recipe(
             (
                 RANDOM_PLANES,
                 *(
-                    Collection(GROUND.format(k), 100_000, num_envs=512, workers=1, seed=50 + k, options=FALLS)
+                    Collection(GROUND.format(k), 102_400, num_envs=512, workers=1, seed=50 + k, options=FALLS)
                     for k in (2, 3, 6)
                 ),
             ),
             Training(
                 minutes=None,
-                options=(*MECHANICS, *ONE_VALIDATION, "--prior.slots", "4", "--updates", "1000"),
-                seconds=60.0,
+                options=(
+                    *MECHANICS,
+                    *ONE_VALIDATION,
+                    "--prior.slots",
+                    "4",
+                    "--optimiser.lr",
+                    "2e-3",
+                    "--updates",
+                    "150",
+                ),
+                seconds=15.0,
             ),
         ),
     ),

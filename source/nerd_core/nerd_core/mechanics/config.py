@@ -47,6 +47,10 @@ class MechanicsCfg:
     """How much more a constraint gives way than the masses say (constraint force mixing): each correction of its
     velocity falls short by so much. A share of the response of the softer one of its bodies, with the law ``fitted`` of
     its own. What PhysX mixes into the constraints of articulations where nothing is authored."""
+    smoothing_time: float = bounded(0.0, at_least=0.0)
+    """Time in which contacts and stops close a gap, and take back a penetration or a drift, at least [s]; 0 for as fast
+    as a substep allows, as PhysX does. A longer one makes contacts smooth: gradients stay bounded over long motions,
+    and the motion is less exact. For optimisation: :func:`nerd_core.predictor.mechanics_prior.smoothed`."""
     feature_scales: tuple[float, ...] = bounded((0.02, 0.5, 5.0), above=0.0)
     """Velocities [m/s or rad/s] at which the features of the rules begin to saturate: rules tell apart what is of the
     size of one of them."""

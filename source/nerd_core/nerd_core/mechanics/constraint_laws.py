@@ -83,4 +83,14 @@ def iteration_share(substeps: int) -> float:
     return min(MAX_SHARE, 2.0 / math.sqrt(substeps))
 
 
-__all__ = ["ConstraintLaw", "is_free_body", "iteration_share", "law_of"]
+def smooth_share(substep_dt: float, smoothing_time: float) -> float:
+    """Share of a gap or of a penetration that is closed or taken back in a substep.
+
+    Args:
+        substep_dt: The substep [s].
+        smoothing_time: Time in which all of it may be at the earliest [s].
+    """
+    return substep_dt / max(substep_dt, smoothing_time)
+
+
+__all__ = ["ConstraintLaw", "is_free_body", "iteration_share", "law_of", "smooth_share"]

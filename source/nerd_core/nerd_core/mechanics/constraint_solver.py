@@ -41,7 +41,7 @@ from ..robot.stops import Stops
 from .altered import altered
 from .config import MechanicsCfg
 from .constants import CONTACT_COUNT_UNIT, EPSILON, TRAIT_CENTRE, UNREACHABLE, Constant, Factor
-from .constraint_laws import law_of
+from .constraint_laws import law_of, smooth_share
 from .contact_constraints import ContactConstraints, ContactSlots
 from .engine_settings import initial_constants, sliding_share, substeps_of
 from .gauss_seidel import GaussSeidel, Terms
@@ -80,6 +80,8 @@ class ConstraintSolver(nn.Module):
     """Substeps in a physics step."""
     sliding_share: float
     """Friction of a contact that slides, as a share of that of one at rest."""
+    smooth_share: float
+    """Share of what is to be closed or taken back in a substep that is, one but for smooth contacts."""
     joints: Tensor
     """Joints in the order in which they are solved, shape (J,). What follows is in the same order."""
     has_stop: list[bool]
@@ -109,6 +111,7 @@ class ConstraintSolver(nn.Module):
         rank = {number: place for place, number in enumerate(multibody.depth_first)}
         rank_of_joint = {body.joint: rank[number] for number, body in enumerate(spec.bodies)}
         joints = sorted(range(len(spec.joints)), key=lambda i: rank_of_joint[spec.joint_names[i]])
+        self.smooth_share = smooth_share(self.spec.physics_dt / self.substeps, cfg.smoothing_time)
         self._unilateral = self.max_contacts + len(joints)
         self.drives, self.mimics = JointDrives(spec, joints, cfg), MimicJoints(spec, joints, cfg)
         self._order, self.has_stop = joints, [i in stops.joints for i in joints]
@@ -338,6 +341,8 @@ class ConstraintSolver(nn.Module):
             correction = torch.cat((correction[:count].maximum(fastest), correction[count:]))
         else:
             correction = correction.maximum(fastest)
+        if self.smooth_share < 1.0:
+            correction, friction_correction = self.smooth_share * correction, self.smooth_share * friction_correction
         return Terms(correction, mass, friction_correction, friction_mass, friction, dynamic)
 
     def _solve(

@@ -326,15 +326,26 @@ def _of_chosen(of_slots: Tensor | None, chosen: Tensor) -> Tensor | None:
 def outer_slots(spec: RobotSpec) -> list[int]:
     """Slots without those within another of the same body: at the same point with a radius that is no larger."""
     found: list[int] = []
+    neighbours: dict[tuple[str, int], list[int]] = {}  # by body, and by where they are along its first axis
     for number, slot in enumerate(spec.slots):
+        neighbours.setdefault((slot.body, _cell(slot.point[0])), []).append(number)
+    for number, slot in enumerate(spec.slots):
+        cell = _cell(slot.point[0])
+        near = (neighbours.get((slot.body, cell + step), []) for step in (-1, 0, 1))
         twins = [
             other
-            for other, each in enumerate(spec.slots)
-            if other != number and each.body == slot.body and math.dist(each.point, slot.point) < SAME_PLACE
+            for of_cell in near
+            for other in of_cell
+            if other != number and math.dist(spec.slots[other].point, slot.point) < SAME_PLACE
         ]
         if not any((spec.slots[other].radius, -other) > (slot.radius, -number) for other in twins):
             found.append(number)
     return found
+
+
+def _cell(place: float) -> int:
+    """Number of the stretch of :data:`SAME_PLACE` in which a coordinate lies."""
+    return math.floor(place / SAME_PLACE)
 
 
 def contact_axes(

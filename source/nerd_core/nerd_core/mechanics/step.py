@@ -44,6 +44,7 @@ from .body_damping import BodyDamping
 from .compliant_solver import CompliantSolver
 from .config import CompliantCfg, MechanicsCfg
 from .constants import MOMENTUM_EPSILON
+from .constraint_laws import smooth_share
 from .constraint_solver import ConstraintSolver
 from .engine_settings import tell_what_is_left_out
 from .external_wrench import ExternalWrench
@@ -169,6 +170,13 @@ class Mechanics(nn.Module):
         change = self._change(state, next_state).reshape(*lead, self.codec.dim)
         return change, forces.map(lambda each: each.reshape(*lead, *each.shape[1:]))
 
+    def smoothed(self, smoothing_time: float) -> Mechanics:
+        """The same mechanics with smoother contacts, see :attr:`MechanicsCfg.smoothing_time`; weights are shared."""
+        if not isinstance(self.solver, ConstraintSolver):
+            return self  # contacts that give way are smooth
+        share = smooth_share(self.spec.physics_dt / self.solver.substeps, smoothing_time)
+        return altered(self, {}, {"solver": altered(self.solver, {}, smooth_share=share)}, _kernels={}, _gradients={})
+
     @property
     def gravity(self) -> Tensor:
         """Gravity, environment axes [m/s^2], shape (3, 1 or M)."""
@@ -270,6 +278,8 @@ class Mechanics(nn.Module):
             return None
         if not isinstance(self.solver, ConstraintSolver) or self.solver.contacts.own is not None:
             return None  # contacts that give way are not in the kernel
+        if self.solver.smooth_share < 1.0:
+            return None  # nor are smooth ones
         tensors = [state, control, self.solver.constants, *(() if contacts is None else contacts.tensors()[:2])]
         if any(each.dtype != torch.float32 or each.device != state.device for each in tensors):
             return None

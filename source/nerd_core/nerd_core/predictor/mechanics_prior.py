@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Literal, override
+from typing import TYPE_CHECKING, Literal, override
 
 from torch import Tensor
 
 from ..contact.contacts import Contacts
+from ..mechanics.altered import altered
 from ..mechanics.augmentation.augmented_step import AugmentedMechanics, make_mechanics
 from ..mechanics.config import MechanicsCfg
 from ..mechanics.forces import BodyForces
@@ -19,6 +21,9 @@ from ..robot.frames import ChangeCodec
 from ..robot.physical_parameters import PhysicalParameters
 from ..robot.spec import RobotSpec
 from .prior import Prior, PriorCfg, PriorTraits
+
+if TYPE_CHECKING:
+    from .predictor import Predictor
 
 
 @dataclass(frozen=True)
@@ -84,4 +89,22 @@ class MechanicsPrior(Prior):
         return self.mechanics.augmentation.penalty() if isinstance(self.mechanics, AugmentedMechanics) else 0.0
 
 
-__all__ = ["MechanicsPrior", "MechanicsPriorCfg"]
+def smoothed(predictor: Predictor, smoothing_time: float) -> Predictor:
+    """The same model with smooth contacts, for optimisation over long motions. Weights are shared.
+
+    Args:
+        predictor: A model with mechanics.
+        smoothing_time: Time in which contacts and stops close gaps at least [s], see
+            :attr:`~nerd_core.mechanics.config.MechanicsCfg.smoothing_time`; some .02 for an Ant.
+    """
+    if not isinstance(predictor.prior, MechanicsPrior):
+        raise ValueError(
+            f"got a model of '{predictor.spec.name}' without mechanics, expected one whose contacts it knows"
+        )
+    if not (math.isfinite(smoothing_time) and smoothing_time >= 0.0):
+        raise ValueError(f"got a smoothing time of {smoothing_time} s, expected a finite number >= 0")
+    mechanics = predictor.prior.mechanics.smoothed(smoothing_time)
+    return altered(predictor, {}, {"prior": altered(predictor.prior, {}, {"mechanics": mechanics})})
+
+
+__all__ = ["MechanicsPrior", "MechanicsPriorCfg", "smoothed"]

@@ -54,7 +54,7 @@ class NeuralOdeCfg:
     """Width of the two hidden layers of every network."""
     updates: int = bounded(500, at_least=1)
     """Updates of every network."""
-    recordings: Path | None = Path("../shared/data")
+    recordings: str | None = "../shared/data"
     """Folder with the recordings of a real pendulum; without them that part is left out."""
 
     def __post_init__(self):
@@ -89,8 +89,7 @@ def run(settings: NeuralOdeCfg, say: Say) -> Result:
     figures |= _compare("stops_", _cut(settings, stopped, 1.0), settings, say, ("step", "regular_ode"))
     missing = _missing(settings)
     if missing is None:
-        assert settings.recordings is not None
-        real = [measured(settings.recordings / name) for name in FILES]
+        real = [measured(Path(settings.recordings or "") / name) for name in FILES]
         figures |= _compare("real_", _cut(settings, real, 0.5), settings, say)
     else:
         say(f"left out: {missing}")
@@ -106,8 +105,9 @@ def _missing(settings: NeuralOdeCfg) -> str | None:
     """Why there is no real pendulum; None if there is one."""
     if settings.recordings is None:
         return "no folder of recordings was given"
-    absent = [name for name in FILES if not (settings.recordings / name).is_file()]
-    return f"{' and '.join(absent)} is not in '{settings.recordings.name}'" if absent else None
+    folder = Path(settings.recordings)
+    absent = [name for name in FILES if not (folder / name).is_file()]
+    return f"there is no {' and no '.join(absent)} in '{folder.name}'" if absent else None
 
 
 def _cut(settings: NeuralOdeCfg, runs: Sequence[Sequence[Run]], share: float) -> Cuts:

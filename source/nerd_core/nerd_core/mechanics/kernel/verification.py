@@ -39,6 +39,9 @@ TRIAL_STATES = 64
 LARGEST_DIFFERENCE = 1.0e-3
 """Largest difference in half of them, beside one and the size of the number. Rounding makes a hundredth of that."""
 
+MAX_VELOCITIES = 128
+"""Most generalised velocities of a robot that a kernel is made for. What a thread keeps grows with their square."""
+
 Step = Callable[[Tensor, Tensor, "Contacts | None"], Tensor]
 
 
@@ -64,6 +67,9 @@ def verified_kernel(
         parameters: What differs from the specification, in one row, for a kernel that takes parameters.
     """
     if os.environ.get(SWITCH) == "0":
+        return None
+    if solver.multibody.dim > MAX_VELOCITIES:
+        warn_once(f"'{spec.name}' has {solver.multibody.dim} velocities, and a kernel takes {MAX_VELOCITIES} at most")
         return None
     try:
         from .robot import RobotKernel
