@@ -59,6 +59,11 @@ WALKING = f"{EXTENSION}/experiments/mpc/walking.py"
 WALK_TIMES = f"{EXTENSION}/experiments/mpc/timing.py"
 WALK_NETWORK = f"{EXTENSION}/experiments/mpc/force_network.py"
 
+SWIMMER = f"{LIBRARY}/experiments/swimmer.py"
+FOLDS = f"{LIBRARY}/identification/discovery.py"
+TEST_SWIMMER = "tests/core/experiments/test_swimmer.py"
+TEST_FOLDS = "tests/core/identification/test_discovery.py"
+
 JUDGE_ERRORS = f"{LIBRARY}/judging/errors.py"
 JUDGE_WINDOWS = f"{LIBRARY}/judging/windows.py"
 JUDGE = f"{LIBRARY}/judging/judge.py"
@@ -518,4 +523,7 @@ FAULTS = (
     Fault(ODE_JUDGE, "error = (angles - truth).square()", "error = (angles - truth)[:, :1].square()", TEST_ODE),
     Fault(ODE_JUDGE, "if bool(torch.isfinite(error).all())", "if True", TEST_ODE),
     Fault(ODE_JUDGE, "mean((1, 2)).sqrt()", "mean((0, 1, 2)).sqrt()", TEST_ODE),
+    # a swimmer's models are judged by all states at all steps, what is discovered on folds that are held out
+    Fault(SWIMMER, "apart[:, 1:].square().mean((0, 2))", "apart[:, 1:, :4].square().mean((0, 2))", TEST_SWIMMER),
+    Fault(FOLDS, "if number != held])", "])", TEST_FOLDS),
 )
