@@ -9,6 +9,7 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+import h5py
 import pytest
 
 from nerd_core import checkpoint
@@ -20,7 +21,7 @@ from nerd_isaaclab.checkpoints.shipped import shipped_checkpoints
 from nerd_isaaclab.demo.measured import run_measured
 from nerd_isaaclab.demo.recipes_measured import MEASURED
 from nerd_isaaclab.programs import reproduce
-from support.recorded_files import real_file, toss_file
+from support.recorded_files import driven_pendulum_file, real_file, toss_file
 
 BARS = {
     "cube-real": (("windows", 0.0155, 0.22, 0.16), ("flights", 0.0131, math.radians(15.5), 0.125)),
@@ -29,7 +30,7 @@ BARS = {
 """What a model has to meet on the validation split: protocol, position [m], rotation [rad], share of the width."""
 
 
-@pytest.mark.parametrize("name", sorted(set(MEASURED) & set(shipped_checkpoints())))
+@pytest.mark.parametrize("name", sorted(set(BARS) & set(shipped_checkpoints())))
 def test_a_shipped_model_meets_its_numbers(name: str):
     """On the validation split of the real recordings errors stay below what was asked for."""
     recordings = read_recordings(real_file(MEASURED[name].recordings))
@@ -40,7 +41,7 @@ def test_a_shipped_model_meets_its_numbers(name: str):
         assert found["position_share_of_width"] <= share
 
 
-@pytest.mark.parametrize("name", sorted(set(MEASURED) & set(shipped_checkpoints())))
+@pytest.mark.parametrize("name", sorted(set(BARS) & set(shipped_checkpoints())))
 def test_a_shipped_model_is_small_and_has_a_card(name: str):
     """A dozen numbers take no megabytes; the card says by which commands they were found."""
     folder = shipped_checkpoints()[name]
@@ -65,6 +66,28 @@ def test_the_recipe_runs_on_a_small_file(tmp_path: Path):
     written = (tmp_path / "run" / "train" / "result.json").stat().st_mtime_ns
     run_measured(recipe, path, tmp_path / "run")
     assert (tmp_path / "run" / "train" / "result.json").stat().st_mtime_ns == written
+
+
+def test_the_recipe_of_a_pendulum_identifies_a_model_and_judges_it_on_the_file_beside(tmp_path: Path):
+    """Searches follow each other, each from the model of the one before; the validation file beside is judged on; the
+    card has the commands with the names of the files alone.
+    """
+    train, val = (driven_pendulum_file(tmp_path / f"arm_{split}.h5") for split in ("train", "val"))
+    with h5py.File(val, "a") as file:
+        file.attrs["split"] = "val"
+    search = ("--parameters", "masses", "--windows", "4", "--descent.iterations", "1", "--cost.velocity-weight", "0")
+    recipe = replace(MEASURED["dfki-pendulum"], held_out=val.name, identification=(search, search))
+    model = run_measured(recipe, train, tmp_path / "run")
+    card = (model / "card.md").read_text(encoding="utf-8")
+    assert "nerd identify arm_train.h5 arm_val.h5 --parameters masses" in card and "--data arm_val.h5" in card
+    assert "--start" in card and "| protocol windows seconds 0.5 |" in card
+
+
+def test_a_file_of_validation_that_is_missing_is_asked_for(tmp_path: Path):
+    """A recipe with two files says which of them is not there."""
+    path = driven_pendulum_file(tmp_path / "arm_train.h5")
+    with pytest.raises(ValueError, match="expected a file such as 'dfki_double_pendulum_val.h5'"):
+        run_measured(MEASURED["dfki-pendulum"], path, tmp_path / "run")
 
 
 def test_recordings_are_asked_for():

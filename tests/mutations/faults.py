@@ -60,6 +60,11 @@ WALKING = f"{EXTENSION}/experiments/mpc/walking.py"
 WALK_TIMES = f"{EXTENSION}/experiments/mpc/timing.py"
 WALK_NETWORK = f"{EXTENSION}/experiments/mpc/force_network.py"
 
+SWIMMER = f"{LIBRARY}/experiments/swimmer.py"
+FOLDS = f"{LIBRARY}/identification/discovery.py"
+TEST_SWIMMER = "tests/core/experiments/test_swimmer.py"
+TEST_FOLDS = "tests/core/identification/test_discovery.py"
+
 JUDGE_ERRORS = f"{LIBRARY}/judging/errors.py"
 JUDGE_WINDOWS = f"{LIBRARY}/judging/windows.py"
 JUDGE = f"{LIBRARY}/judging/judge.py"
@@ -122,6 +127,12 @@ TEST_AGREE = _AGREEMENT + "test_contacts_that_are_the_same_agree_wherever_the_en
 TEST_HOVERS = _AGREEMENT + "test_what_hovers_does_not_touch"
 TEST_ELSEWHERE = _AGREEMENT + "test_contacts_elsewhere_are_not_explained"
 TEST_PLACED = _AGREEMENT + "test_contacts_of_the_solver_take_the_place_of_geometry"
+ADAPT_TRIAL = "source/nerd_core/nerd_core/adaptation/trial.py"
+ADAPT_REPORT = "source/nerd_core/nerd_core/adaptation/report.py"
+ADAPT_FOLLOWER = "source/nerd_core/nerd_core/adaptation/follower.py"
+TEST_ADAPT = "tests/core/adaptation/test_follower.py"
+TEST_ADAPT_REJECTS = "tests/core/adaptation/test_follower.py::test_an_estimate_that_predicts_worse_is_thrown_away"
+TEST_ADAPT_TRIAL = "tests/core/adaptation/test_trial.py"
 
 
 @dataclass(frozen=True)
@@ -505,6 +516,17 @@ FAULTS = (
     Fault(PLAUSIBLE, "rate * pace, 0.5", "rate / pace, 0.5", TEST_PLAUSIBLE),
     Fault(PLAUSIBLE, "max(self.tolerance, SURE * self.error)", "100.0", TEST_PLAUSIBLE),
     Fault(PLAUSIBLE, "np.roll(quat, -1, axis=1), rate, dt)", "quat, rate, dt)", TEST_PLAUSIBLE),
+    # what adaptation is worth, and what of it is used
+    Fault(ADAPT_TRIAL, "first = 0 if not len(beyond) else int(beyond[-1]) + 1", "first = 0", TEST_ADAPT_TRIAL),
+    Fault(ADAPT_TRIAL, "int(beyond[-1]) + 1", "int(beyond[0]) + 1", TEST_ADAPT_TRIAL),
+    Fault(ADAPT_TRIAL, "after = torch.tensor(self.seconds) >= self.changed", "after = slice(None)", TEST_ADAPT_TRIAL),
+    Fault(ADAPT_TRIAL, "motion.truth if changed else nothing", "motion.truth", TEST_ADAPT_TRIAL),
+    Fault(ADAPT_REPORT, "(own > WORSE * plain)", "(own > 0.0 * plain)", TEST_ADAPT_TRIAL),
+    Fault(ADAPT_FOLLOWER, "gain > torch.where", "gain > -1.0e9 * torch.where", TEST_ADAPT),
+    Fault(ADAPT_FOLLOWER, "worse = rows[gain < -self.cfg.evidence]", "worse = rows[:0]", TEST_ADAPT_REJECTS),
+    Fault(ADAPT_FOLLOWER, "(numbers + change).clamp(low, high)", "numbers + change", TEST_ADAPT),
+    Fault(ADAPT_FOLLOWER, "missing.isfinite().all(-1).all(0)", "missing.isfinite().any(-1).any(0)", TEST_ADAPT),
+    Fault(ADAPT_FOLLOWER, "(own - missing[2:])", "(missing[2:] - own)", TEST_ADAPT),
     # the page of the paper's tables: which steps, which policies, and when a ground counts as better
     Fault(TABLES, "[:TABLE_3_STEPS] for name", "for name", TEST_TABLES),
     Fault(TABLES, "return all(error < paper", "return any(error < paper", TEST_TABLES),
@@ -521,4 +543,7 @@ FAULTS = (
     Fault(ODE_JUDGE, "error = (angles - truth).square()", "error = (angles - truth)[:, :1].square()", TEST_ODE),
     Fault(ODE_JUDGE, "if bool(torch.isfinite(error).all())", "if True", TEST_ODE),
     Fault(ODE_JUDGE, "mean((1, 2)).sqrt()", "mean((0, 1, 2)).sqrt()", TEST_ODE),
+    # a swimmer's models are judged by all states at all steps, what is discovered on folds that are held out
+    Fault(SWIMMER, "apart[:, 1:].square().mean((0, 2))", "apart[:, 1:, :4].square().mean((0, 2))", TEST_SWIMMER),
+    Fault(FOLDS, "if number != held])", "])", TEST_FOLDS),
 )

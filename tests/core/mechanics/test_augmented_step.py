@@ -61,7 +61,7 @@ def saying(mechanics: AugmentedMechanics, wanted: float | Tensor) -> AugmentedMe
     """Separate networks that say the same whatever they see, in the unit of the quantity."""
     (networks,) = mechanics.augmentation.networks_of()
     with torch.no_grad():
-        networks.networks.biases[-1].copy_((wanted / networks._unit).unsqueeze(1))
+        networks.networks.biases[-1].copy_((wanted / networks.unit).unsqueeze(1))
     return mechanics
 
 
@@ -101,7 +101,8 @@ def test_forces_begin_as_nothing(spec, text):
 
 
 @pytest.mark.parametrize(
-    "text", ["mass,inertia,centre_of_mass<-body_ang_vel", "armature,damping<-joint_vel", "gravity<-joint_vel[*]"]
+    "text",
+    ["mass,inertia,centre_of_mass<-body_ang_vel", "armature,damping<-joint_vel", "gravity<-joint_vel[*]"],
 )
 @pytest.mark.parametrize("mode", ["residual", "replace"])
 def test_parameters_begin_as_specified(text, mode):
@@ -117,6 +118,15 @@ def test_a_torque_is_an_effort(spec):
     state, control = moving(spec)
     found = saying(augmented(spec, "joint_torque<-joint_vel; sharing=separate"), 0.3)
     torch.testing.assert_close(found(state, control), plain(spec)(state, control + 0.3))
+
+
+def test_a_joint_without_a_control_feels_torques():
+    """A network changes the torque of a joint that no control drives, as if one did."""
+    driven, spec = arm(), replace(arm(), controls=arm().controls[1:])
+    state, control = moving(spec)
+    found = saying(augmented(spec, "joint_torque[shoulder]<-joint_vel; sharing=separate"), 0.3)
+    expected = plain(driven)(state, torch.cat((torch.full_like(control, 0.3), control), dim=-1))
+    torch.testing.assert_close(found(state, control), expected)
 
 
 @pytest.mark.parametrize("spec", [arm(), TREE], ids=lambda x: x.name)

@@ -22,6 +22,7 @@ TEXTS = [
     "joint_torque[elbow]<-joint_vel[*],joint_pos[shoulder]; sharing=separate; odd; lower=-2.0; upper=0.5",
     "body_force,body_torque<-body_lin_vel; hidden=8,8,4; activation=elu; scale=3.0; penalty=0.001",
     "damping<-joint_pos; mode=replace",
+    "joint_torque[elbow|shoulder]<-joint_vel[shoulder|elbow]",
 ]
 
 
@@ -65,8 +66,12 @@ def test_what_contradicts_itself_is_refused(text, words):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("joint_torque<-joint_vel[elbwo]", "no joint of that name: expected one of \\['shoulder', 'elbow'\\]"),
+        (
+            "joint_torque<-joint_vel[elbwo]",
+            "no joint of that name, or not twice: expected some of \\['shoulder', 'elbow'\\]",
+        ),
         ("joint_torque[hand]<-joint_vel", "no joint of that name"),
+        ("joint_torque[elbow|elbow]<-joint_vel", "or not twice"),
         ("contact_distance<-slot_vel", "which has no slots"),
         ("body_force<-joint_vel", "'joint_vel\\[\\*\\]' for that of all joints"),
         ("body_force[lower],body_torque[upper]<-body_lin_vel", "of different bodies"),
@@ -85,8 +90,8 @@ def test_there_are_not_endlessly_many():
 
 
 def test_every_physical_parameter_is_a_quantity():
-    """What may differ from environment to environment can be learned, but for a threshold without derivatives."""
-    assert set(PARAMETERS) == set(OWN_SHAPES) - {"bounce_threshold"}
+    """What may differ between environments can be learned, but for lengths and a threshold without derivatives."""
+    assert set(PARAMETERS) == set(OWN_SHAPES) - {"bounce_threshold", "parent_pos"}
     assert all(QUANTITIES[name].is_output for name in PARAMETERS)
 
 

@@ -15,7 +15,7 @@ DATA = (Collection(FORWARD, transitions=100_000, num_envs=256, workers=1, seed=6
 """What ANYmal's contacts are learned from."""
 EVALUATIONS = (Evaluation(FORWARD, "driven", steps=100), Evaluation(FORWARD, steps=100))
 POLICIES = (
-    PolicyTraining(FORWARD, iterations=150, num_envs=256, seconds=120.0),
+    PolicyTraining(FORWARD, iterations=200, num_envs=256, seconds=150.0),
     PolicyTraining(SIDEWAYS, iterations=150, num_envs=256, seconds=120.0),
 )
 

@@ -18,6 +18,8 @@ from isaaclab.managers import TerminationTermCfg
 from isaaclab.utils.string import ResolvableString
 
 from nerd_core import checkpoint
+from nerd_core.adaptation.config import AdaptCfg
+from nerd_core.adaptation.follower import Follower
 from nerd_core.dynamics import NeuralDynamics
 from nerd_core.files.bounds import check_bounds
 from nerd_core.identification.engine_calibration import read_calibration
@@ -135,6 +137,11 @@ class NerdDynamics(ManagerBasedRLEnv):
             NerdModeError: The mode is unknown, or has no checkpoint to run with.
         """
         _check_mode(mode)
+        if mode == "neural" and self.nerd_cfg.adapt is not None:
+            raise NerdModeError(
+                f"got env.nerd.adapt={self.nerd_cfg.adapt} in neural mode, where nothing is measured: expected "
+                "env.nerd.mode=mixed, with env.nerd.neural_share=0 for a model that is the shadow of the solver"
+            )
         if mode == "neural":
             self._refuse_resting_assets()
         if mode != "physx":
@@ -182,7 +189,9 @@ class NerdDynamics(ManagerBasedRLEnv):
         if isinstance(predictor, Predictor) and predictor.takes_parameters:
             parameters = EngineParameters(self, self.robot, predictor)
         efforts = ReportedEfforts(self.robot, self.robot_spec)
-        self._neural = NeuralPhysics(stock, robot, dynamics, self.physics_dt, self.cfg.decimation, parameters, efforts)
+        adaptation = self._follower(predictor, getattr(dynamics, "ground", None))
+        options = self.physics_dt, self.cfg.decimation, parameters, efforts, adaptation
+        self._neural = NeuralPhysics(stock, robot, dynamics, *options)
         self._neural.on_contact_forces = partial(
             enter_steps, self.scene, self._neural, self.cfg.decimation - 1, self.physics_dt
         )
@@ -228,6 +237,8 @@ class NerdDynamics(ManagerBasedRLEnv):
             self._neural.forget(env_ids)
             if writes_properties(self.cfg.events, "reset"):
                 self.forget_parameters()
+                if self._neural.adaptation is not None:
+                    self._neural.adaptation.forget(env_ids)  # they are other robots now
 
     @override
     def close(self) -> None:
@@ -274,6 +285,18 @@ class NerdDynamics(ManagerBasedRLEnv):
                 "made by 'nerd train', or use env.nerd.mode=physx"
             )
         self.load_nerd_checkpoint(path)
+
+    def _follower(self, predictor: Any, ground: Any) -> Follower | None:
+        """What estimates changes of the robots, if the task asks for it."""
+        words = self.nerd_cfg.adapt
+        if words is None:
+            return None
+        if not isinstance(predictor, Predictor):
+            raise NerdModeError(
+                f"got env.nerd.adapt={words} with dynamics of your own, expected a checkpoint's model with mechanics"
+            )
+        cfg = AdaptCfg(tuple(words.split("+")), every=self.nerd_cfg.adapt_every)
+        return Follower(predictor, cfg, self.num_envs, ground)
 
     def _say_what_is_not_followed(self, predictor: Predictor) -> None:
         """Warns of events that make robots differ in what the model has not learned and cannot compute."""
@@ -334,6 +357,8 @@ class NerdDynamics(ManagerBasedRLEnv):
         assert self._neural is not None
         log = self.extras.setdefault("log", {})
         log["Metrics/nerd_held"] = self._neural.held.float().mean()
+        if self._neural.adaptation is not None:
+            log["Metrics/nerd_adapted"] = self._neural.adaptation.used.float().mean()
         error = self._neural.one_step_error
         if error is not None:
             log.update({f"Metrics/nerd_{name}": value for name, value in self._neural.error_summary().items()})

@@ -53,6 +53,14 @@ class NerdCfg:
     compile: bool = False
     """Whether the model's step is compiled. Pays on a GPU, and on a CPU for small models."""
 
+    adapt: str | None = None
+    """What of the robots may change while they run, joined by ``+``: ``payload``, ``friction``, ``motors``. The model
+    then follows what the solver makes of each robot in ``mixed`` mode (with ``neural_share=0`` as its shadow), and
+    steps the neural ones with what was estimated, not with what the engine says. None: nothing is estimated."""
+
+    adapt_every: int = bounded(4, at_least=1, at_most=10_000)
+    """Control steps from one look at an environment to the next. Environments take turns: more of them cost less."""
+
     dump_dir: str | None = None
     """Where states that the guard refused are written, with the steps that led there, for ``nerd replay``: one dump for
     every step in which it acted, up to twenty a run. Waits for the device in every step. None: nothing is written."""

@@ -9,6 +9,7 @@ A task configuration imports this module as ``mdp``, as it would import ``isaacl
 from isaaclab.envs.mdp import *
 
 from .actions import HeldPdActionCfg
+from .adaptation_terms import adapted_numbers
 from .body_terms import distance_to_target, nearness_to_target, point_below, point_of_body
 from .commands import TargetPointCommandCfg
 from .events import reset_joints_scaled

@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from nerd_core.adaptation.follower import Follower
 from nerd_core.dynamics import NeuralDynamics
 from nerd_core.mechanics.forces import BodyForces
 from nerd_core.predictor.prediction import Forces
@@ -44,6 +45,7 @@ class NeuralPhysics:
         decimation: int,
         parameters: EngineParameters | None = None,
         efforts: ReportedEfforts | None = None,
+        adaptation: Follower | None = None,
     ):
         """Wraps a physics manager.
 
@@ -57,7 +59,11 @@ class NeuralPhysics:
                 follows them.
             efforts: Lets actuators report what they did at the end of a control step; None to leave what they said at
                 its beginning.
+            adaptation: Estimates physical parameters from what the solver makes of the robots, in the place of asking
+                the engine for them; looks while the solver steps, so never where all environments are neural.
         """
+        self.adaptation = adaptation
+        """What follows changes of the robots; None for nothing."""
         self._efforts = efforts if efforts is not None and efforts.is_needed else None
         self.parameters = parameters
         """Physical parameters of the running simulation; None for a model that does not follow them."""
@@ -145,6 +151,11 @@ class NeuralPhysics:
         """Mask of the neural environments, shape (N,); None for all of them."""
         return self._neural
 
+    @property
+    def began_with(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """States and controls with which the last control step began, shapes (N, S) and (N, C)."""
+        return self._seen
+
     def handles_decimation(self) -> bool:
         """Whether one call of :meth:`step` is a whole control step."""
         return self._neural is None or self.stock.handles_decimation()
@@ -181,9 +192,13 @@ class NeuralPhysics:
             self._left[env_ids] = torch.nan  # differs from anything: the state is read from the engine
 
     def error_summary(self) -> dict[str, torch.Tensor]:
-        """Mean absolute one-step error of the neural environments against the solver, by quantity."""
+        """Mean absolute one-step error of the neural environments against the solver, by quantity; of all where none
+        is neural.
+        """
         assert self.one_step_error is not None and self._neural is not None
-        error, layout = self.one_step_error[self._neural_ids], self._robot.spec.state
+        shadows = not len(self._neural_ids)  # the model steps nobody: it is compared everywhere
+        error = self.one_step_error if shadows else self.one_step_error[self._neural_ids]
+        layout = self._robot.spec.state
         parts = {"joint_pos": layout.joint_pos, "joint_vel": layout.joint_vel}
         if self._robot.spec.floating_base:
             parts |= {"root_pos": layout.root_pos, "root_quat": layout.root_quat}
@@ -229,13 +244,15 @@ class NeuralPhysics:
         with self._robot.at_coming_update(self._control_dt if is_whole else self._physics_dt):
             solved, accelerations = self._robot.read(), self._robot.accelerations()
             self.one_step_error = self._prediction - solved
-            state = torch.where(neural[:, None], self._prediction, solved)
-            env_ids = self._neural_ids
-            self._robot.write(state[env_ids], env_ids)
-            self.stock.forward()
-            for acceleration, old, new in zip(accelerations, self._before, self._robot.velocities(), strict=True):
-                acceleration[env_ids] = ((new - old) / self._control_dt)[env_ids]
-            self._robot.publish_accelerations(*accelerations)
+            if self.adaptation is not None:
+                self.adaptation.look(*self._seen, solved)
+            state, env_ids = torch.where(neural[:, None], self._prediction, solved), self._neural_ids
+            if len(env_ids):
+                self._robot.write(state[env_ids], env_ids)
+                self.stock.forward()
+                for acceleration, old, new in zip(accelerations, self._before, self._robot.velocities(), strict=True):
+                    acceleration[env_ids] = ((new - old) / self._control_dt)[env_ids]
+                self._robot.publish_accelerations(*accelerations)
             self._left = self._robot.read_engine()
         self._state = state
 
@@ -252,7 +269,11 @@ class NeuralPhysics:
             self._dynamics.reset(~kept)
             state = torch.where(kept[:, None], self._state, state)
         control = self._robot.read_control()
-        parameters = None if self.parameters is None else self.parameters.current()
+        self._seen = state, control
+        if self.adaptation is not None:
+            parameters, control = self.adaptation.parameters(control)
+        else:
+            parameters = None if self.parameters is None else self.parameters.current()
         if parameters is None:
             prediction = self._dynamics.step(state, control)
         else:

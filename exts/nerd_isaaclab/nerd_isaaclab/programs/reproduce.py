@@ -7,6 +7,7 @@
     nerd reproduce ant --out runs/ant-again
     nerd reproduce cartpole --smoke         # tiny sizes, only to see that everything runs
     nerd reproduce cube-real --recordings contactnets_cube_trainval.h5    # what was measured, without an engine
+    nerd reproduce dfki-pendulum --recordings dfki_double_pendulum_train.h5    # dfki_double_pendulum_val.h5 beside it
 
 Collects, trains, evaluates open loop (passive and driven), trains policies in neural mode with three seeds, and scores
 them in both modes. Writes report.html, report.json and model/: the checkpoint with its card, as it is

@@ -22,6 +22,8 @@ GROUP = "nerd.experiments"
 BUILT_IN = {
     "basin-hopping": "nerd_core.experiments.basin_hopping:EXPERIMENT",
     "gradient-cost": "nerd_core.experiments.gradient_cost:EXPERIMENT",
+    "swimmer": "nerd_core.experiments.swimmer:EXPERIMENT",
+    "discovery": "nerd_core.experiments.discovery:EXPERIMENT",
     "neural-ode": "nerd_core.experiments.neural_ode.run:EXPERIMENT",
     "tossed-cube": "nerd_core.experiments.tossed_cube:EXPERIMENT",
 }

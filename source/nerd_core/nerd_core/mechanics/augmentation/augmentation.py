@@ -69,7 +69,8 @@ class BlueprintNetworks(nn.Module):
 
     input_scale: Tensor
     """Unit of each number that the networks see, shape (columns,)."""
-    _unit: Tensor
+    unit: Tensor
+    """How large a change that they say by one is, shape (E, outputs)."""
     _rows: Tensor
 
     def __init__(self, multibody: Multibody, blueprint: Blueprint):
@@ -97,7 +98,7 @@ class BlueprintNetworks(nn.Module):
         unit = [each[self.rows] if len(each) > 1 else each.expand(len(self.rows), -1) for each in unit]
         self._widths = [each.quantity.width for each in outputs]
         columns = sum(each.width * (1 if each.is_own else len(each.rows)) for each in self._inputs)
-        self.register_buffer("_unit", blueprint.scale * torch.cat(unit, dim=-1), persistent=False)
+        self.register_buffer("unit", blueprint.scale * torch.cat(unit, dim=-1), persistent=False)
         self.register_buffer("_rows", torch.tensor(self.rows), persistent=False)
         self.register_buffer("input_scale", torch.ones(columns))
         count = len(self.rows) if blueprint.sharing == "separate" else 1
@@ -115,12 +116,23 @@ class BlueprintNetworks(nn.Module):
         found: list[Columns] = []
         for each in self._inputs:
             names = element_names(self.spec, each.term.quantity.per)
-            is_split = not each.is_own and each.term.element == ALL
+            is_split = not each.is_own and (each.term.element == ALL or len(each.rows) > 1)
             labels = [f"{each.term.quantity.name}[{names[i]}]" for i in each.rows.tolist()]
             for label in labels if is_split else [str(each.term)]:
                 begin = found[-1].columns.stop if found else 0
                 found.append(Columns(label, slice(begin, begin + each.width)))
         return found
+
+    def said(self, readings: Readings) -> Tensor:
+        """What the networks say, in :attr:`unit`, shape (M, E, outputs).
+
+        Args:
+            readings: The quantities.
+        """
+        said = self.networks(self.features(readings) / self.input_scale)
+        if not self.blueprint.odd:
+            return said
+        return 0.5 * (said - self.networks(self.features(readings, -1.0) / self.input_scale))
 
     def forward(self, readings: Readings) -> None:
         """Changes quantities of a physics step, in place.
@@ -128,10 +140,16 @@ class BlueprintNetworks(nn.Module):
         Args:
             readings: The quantities.
         """
-        said = self.networks(self.features(readings) / self.input_scale)
-        if self.blueprint.odd:
-            said = 0.5 * (said - self.networks(self.features(readings, -1.0) / self.input_scale))
-        parts = (self._unit * said).split(self._widths, dim=-1)
+        self.put(readings, self.said(readings))
+
+    def put(self, readings: Readings, said: Tensor) -> None:
+        """Changes quantities of a physics step by what networks say, in place.
+
+        Args:
+            readings: The quantities.
+            said: As of :meth:`said`, shape (1 or M, E, outputs).
+        """
+        parts = (self.unit * said).split(self._widths, dim=-1)
         for term, delta in zip(self.blueprint.output_terms(), parts, strict=True):
             name, before = term.quantity.name, readings[term.quantity.name]
             value = self._bounded(self._base(readings, term, before) + delta, term)

@@ -31,11 +31,12 @@ from ...robot.parts import Control
 from ...robot.physical_parameters import PhysicalParameters
 from ...robot.spec import RobotSpec
 from ..actuators import is_explicit
+from ..altered import altered
 from ..config import MechanicsCfg
 from ..constraint_solver import ConstraintSolver
 from ..forces import BodyForces
 from ..step import Mechanics
-from .augmentation import Augmentation
+from .augmentation import Augmentation, BlueprintNetworks
 from .quantities import PARAMETERS
 from .readings import Readings, advanced
 
@@ -125,7 +126,7 @@ class AugmentedMechanics(Mechanics):
         if parameters is not None and parameters.given:
             rows = parameters.rows(self.spec, lead, state)
         state = state.reshape(-1, self.spec.state.dim)
-        control = control.reshape(len(state), self._control_dim)
+        control = self._ported(control, len(state))
         contacts = self._contacts_of(state, contacts)
         # From a root at the origin: nothing depends on where it is.
         begin = now = torch.cat((torch.zeros_like(state[:, place]), state[:, place.stop :]), dim=-1)
@@ -139,6 +140,18 @@ class AugmentedMechanics(Mechanics):
             now = torch.cat((moved, following[:, place.stop :]), dim=-1)
         self._passed = 0
         return self._change(state, now).reshape(*lead, self.codec.dim)
+
+    def changed_by(self, networks: BlueprintNetworks, said: Tensor, state: Tensor, control: Tensor) -> Tensor:
+        """The change of state if some networks said something given, and the others nothing, shape (M, D).
+
+        Args:
+            networks: Some of the networks.
+            said: What they say in their units, shape (1 or M, E, outputs).
+            state: States, shape (M, S).
+            control: Controls, shape (M, C).
+        """
+        found = altered(self, {}, _augment=lambda readings: networks.put(readings, said))
+        return found(state, control)
 
     def update_statistics(self, state: Tensor, control: Tensor, contacts: Contacts | None = None) -> None:
         """Takes states into the units of what the networks see; arguments as of :meth:`forward`."""
@@ -161,7 +174,7 @@ class AugmentedMechanics(Mechanics):
         """The quantities of some states, as they are without networks; arguments as of :meth:`forward`."""
         rows = None if parameters is None else parameters.rows(self.spec, state.shape[:-1], state)
         state = state.reshape(-1, self.spec.state.dim)
-        control = control.reshape(len(state), self._control_dim)
+        control = self._ported(control, len(state))
         return Readings(self, state, control, self._contacts_of(state, contacts), rows)
 
     def _require_rigid_contacts(self) -> None:
@@ -196,9 +209,13 @@ class AugmentedMechanics(Mechanics):
         """Changes the quantities of a physics step, in place."""
         self.augmentation(readings)
 
+    def _ported(self, control: Tensor, count: int) -> Tensor:
+        """Controls with one more for each joint without an effort among them, shape (M, controls and ports)."""
+        control = control.reshape(count, self._control_dim)
+        return torch.nn.functional.pad(control, (0, len(self.spec.controls) - self._control_dim))
+
     def _changed_controls(self, readings: Readings, control: Tensor) -> Tensor:
-        """Controls with one more for each joint without an effort among them, and efforts as they were changed."""
-        control = torch.nn.functional.pad(control, (0, len(self.spec.controls) - self._control_dim))
+        """Controls with efforts as they were changed."""
         if "joint_torque" not in readings.changed:
             return control
         added = readings["joint_torque"] - readings.unchanged("joint_torque")

@@ -4,8 +4,9 @@
 """A blueprint: which quantities of mechanics a network changes, which it sees, and what the network is like.
 
 A name stands for the quantity of each joint, body or slot, of which a network sees its own and changes its own.
-``joint_vel[elbow]`` is that of the elbow alone, ``joint_vel[*]`` that of all joints side by side, for every network to
-see. A joint or a slot may see what its body has. As text, for a command line::
+``joint_vel[elbow]`` is that of the elbow alone, ``joint_vel[hip|knee]`` those of two joints, and ``joint_vel[*]`` those
+of all; as inputs they stand side by side, for every network to see. A joint or a slot may see what its body has. As
+text, for a command line::
 
     joint_torque<-joint_pos,joint_vel
     joint_torque<-joint_vel[*]; sharing=separate; hidden=8; activation=elu; upper=2; lower=-2; penalty=1e-3
@@ -48,7 +49,7 @@ class Term(NamedTuple):
     quantity: Quantity
     """The quantity."""
     element: str | None
-    """Name of the element it is that of; ``*`` for all side by side; None for each its own."""
+    """Name of the element it is that of, or of several with ``|`` between; ``*`` for all; None for each its own."""
 
     @classmethod
     def parse(cls, text: str) -> Term:
@@ -233,12 +234,14 @@ def rows_of(spec: RobotSpec, term: Term) -> list[int]:
         )
     if term.element is None or term.element == ALL:
         return list(range(len(names)))
-    if term.element not in names:
-        raise ValueError(
-            f"got '{printable(str(term)[:80])}' in a blueprint, and '{spec.name}' has no {per} of that name: expected "
-            f"one of {list(names[:12])}{' and others' if len(names) > 12 else ''}"
-        )
-    return [names.index(term.element)]
+    wanted = [each.strip() for each in term.element.split("|")]
+    for name in wanted:
+        if name not in names or wanted.count(name) > 1:
+            raise ValueError(
+                f"got '{printable(str(term)[:80])}' in a blueprint, and '{spec.name}' has no {per} of that name, or "
+                f"not twice: expected some of {list(names[:12])}{' and others' if len(names) > 12 else ''}"
+            )
+    return [names.index(name) for name in wanted]
 
 
 __all__ = ["ALL", "MAX_BLUEPRINTS", "Activation", "Blueprint", "Mode", "Sharing", "Term", "rows_of"]

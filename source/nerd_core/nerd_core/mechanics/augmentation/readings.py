@@ -61,6 +61,7 @@ class Readings:
         self._mechanics, self._spec = mechanics, mechanics.spec
         self._state, self._control, self._contacts = state, control, contacts
         self._rows = rows or PhysicalParameters()
+        self._multibody = mechanics.multibody if rows is None else mechanics.multibody.with_parameters(rows)
         self._known: dict[str, Tensor] = {}
         self.changed: set[str] = set()
         """Names of the quantities that were set."""
@@ -172,7 +173,7 @@ class Readings:
 
     @cached_property
     def _frames(self) -> BodyFrames:
-        return self._mechanics.multibody.frames(self._state[:, self._spec.state.joint_pos])
+        return self._multibody.frames(self._state[:, self._spec.state.joint_pos])
 
     @cached_property
     def _body_rotation(self) -> Tensor:
@@ -181,11 +182,11 @@ class Readings:
 
     @cached_property
     def _velocity(self) -> Tensor:
-        return self._mechanics.multibody.generalised_velocity(self._state, self._rotation)
+        return self._multibody.generalised_velocity(self._state, self._rotation)
 
     @cached_property
     def _motion(self) -> BodyMotion:
-        return self._mechanics.multibody.motion(self._frames, self._velocity)
+        return self._multibody.motion(self._frames, self._velocity)
 
     @cached_property
     def _down(self) -> Tensor:
@@ -198,7 +199,7 @@ class Readings:
     def _slot_centres(self) -> Tensor:
         """Centres of all slots in the axes of the root [m], shape (slots, 3, M)."""
         points = self._state.new_tensor([slot.point for slot in self._spec.slots]).unsqueeze(-1)
-        return self._mechanics.multibody.place_points(self._frames, self.slot_bodies, points)
+        return self._multibody.place_points(self._frames, self.slot_bodies, points)
 
     def _to_environment(self, of_root: Tensor) -> Tensor:
         """Vectors of shape (..., 3, M) from the axes of the root to those of the environment."""
