@@ -15,7 +15,8 @@ pytestmark = pytest.mark.unit
 SETTINGS = settings_of(
     "nerd_isaaclab",
     commands=("nerd_isaaclab.programs.", "nerd_isaaclab.assets.cli"),
-    but=("nerd_isaaclab.tasks.", "nerd_isaaclab.recorders."),  # what tasks are made of, by Isaac Lab's own classes
+    # what tasks are made of, by Isaac Lab's own classes
+    but=("nerd_isaaclab.tasks.", "nerd_isaaclab.recorders.", "nerd_isaaclab.mdp."),
 )
 each_with_numbers = pytest.mark.parametrize("kind", [kind for kind in SETTINGS if numbers_of(kind)])
 
