@@ -287,7 +287,9 @@ FAULTS = (
         TEST_ENGINES_LAW,
     ),
     Fault(ADJOINT_STOPS, "side = gap", "side = initial_gap", TEST_ANTS_LAW),
-    Fault(ADJOINT_SOLVER, "by_rows[i].own_motion - substep_dt * ahead", "by_rows[i].own_motion - 0.0", TEST_ENGINES_LAW),
+    Fault(
+        ADJOINT_SOLVER, "by_rows[i].own_motion - substep_dt * ahead", "by_rows[i].own_motion - 0.0", TEST_ENGINES_LAW
+    ),
     Fault(
         ADJOINT_SOLVER,
         "by_rows[i].approach + robot.solver.friction_floor / softened",
