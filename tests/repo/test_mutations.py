@@ -30,7 +30,7 @@ def test_every_fault_can_still_be_planted(repo_root: Path):
     wrong = []
     for fault in FAULTS:
         text = (repo_root / fault.file).read_text(encoding="utf-8")
-        file, _, test = fault.test.partition("::")
+        file, _, test = fault.test.partition("[")[0].partition("::")  # without the case of a test that has several
         if text.count(fault.right) != 1:
             wrong.append(f"{fault.file}: '{fault.right}' stands there {text.count(fault.right)} times")
         elif f"def {test}" not in (repo_root / file).read_text(encoding="utf-8"):
