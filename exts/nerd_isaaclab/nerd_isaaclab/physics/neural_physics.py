@@ -195,7 +195,7 @@ class NeuralPhysics:
         """Mean absolute one-step error of the neural environments against the solver, by quantity; of all where none
         is neural.
         """
-        assert self.one_step_error is not None and self._neural is not None
+        assert self.one_step_error is not None and self._neural_ids is not None
         shadows = not len(self._neural_ids)  # the model steps nobody: it is compared everywhere
         error = self.one_step_error if shadows else self.one_step_error[self._neural_ids]
         layout = self._robot.spec.state
@@ -247,7 +247,7 @@ class NeuralPhysics:
             if self.adaptation is not None:
                 self.adaptation.look(*self._seen, solved)
             state, env_ids = torch.where(neural[:, None], self._prediction, solved), self._neural_ids
-            if len(env_ids):
+            if env_ids is not None and len(env_ids):
                 self._robot.write(state[env_ids], env_ids)
                 self.stock.forward()
                 for acceleration, old, new in zip(accelerations, self._before, self._robot.velocities(), strict=True):

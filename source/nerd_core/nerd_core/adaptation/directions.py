@@ -29,6 +29,7 @@ import torch
 from torch import Tensor, nn
 
 from ..mechanics.actuators import is_explicit
+from ..mechanics.constraint_solver import ConstraintSolver
 from ..mechanics.step import Mechanics
 from ..predictor.predictor import Predictor
 from ..robot.physical_parameters import PhysicalParameters, specified
@@ -98,6 +99,7 @@ class Directions(nn.Module):
         self._motors = self._place(names, [f"motors/{spec.joint_names[joint]}" for joint in joints])
         self.names = tuple(names)
         table = [name.partition("/")[0] for name in names]
+        assert isinstance(mechanics.solver, ConstraintSolver)
         learned = mechanics.solver.friction.detach().float() if ends else torch.zeros(())
         of_slots = [ends.index(slot.body) if slot.body in ends else len(ends) for slot in spec.slots]
         of_joints = [joints.index(each) if each in joints else len(joints) for each in range(len(spec.joints))]
@@ -167,7 +169,7 @@ def _mechanics_of(predictor: Predictor) -> Mechanics:
             f"got a model of '{predictor.spec.name}' without mechanics, expected one that takes physical parameters: "
             "nerd models init, or nerd train --preset mechanics"
         )
-    if not isinstance(getattr(mechanics.solver, "friction", None), Tensor):
+    if not isinstance(mechanics.solver, ConstraintSolver):
         raise AdaptationError(
             f"got a model of '{predictor.spec.name}' whose contacts give way, expected rigid ones: --prior mechanics"
         )
