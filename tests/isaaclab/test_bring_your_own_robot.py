@@ -16,7 +16,7 @@ import pytest
 from nerd_core.checkpoint import read_config
 from support.documented_package import PAGE, blocks, write_files
 
-pytestmark = [pytest.mark.kitless, pytest.mark.long]
+pytestmark = [pytest.mark.kitless, pytest.mark.long, pytest.mark.timeout(900)]
 
 LONG = ("nerd rl", "nerd transfer")
 """Beginnings of the commands that belong to the long part."""

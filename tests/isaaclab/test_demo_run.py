@@ -20,7 +20,7 @@ from nerd_isaaclab.checkpoints.shipped import find_checkpoint
 from nerd_isaaclab.demo.recipes import REPRODUCE
 from nerd_isaaclab.demo.steps import training_name
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 WORDS = ["cartpole", "--smoke", "--out", "again"]
 PROGRAM = "import sys; from nerd_isaaclab.programs.reproduce import main; sys.exit(main(sys.argv[1:]))"
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}

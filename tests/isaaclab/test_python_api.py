@@ -21,7 +21,7 @@ from nerd_isaaclab.evaluation.score import ScoreCfg, ScoreError, ScoreResult, sc
 from nerd_isaaclab.evaluation.transfer import TransferCfg, TransferError, TransferResult, transfer
 from nerd_isaaclab.policies.training import PolicyTrainingError, TrainPolicyCfg, train_policy
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 TASK = "NeRD-Cartpole"
 
 
