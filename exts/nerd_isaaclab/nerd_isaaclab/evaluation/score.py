@@ -55,7 +55,10 @@ class ScoreCfg:
         check_bounds(self, ScoreError)
         for word in self.overrides:
             if word.startswith("-") or "=" not in word:
-                raise ScoreError(f"got the unknown argument '{word}', expected words like env.<field>=<value>")
+                raise ScoreError(
+                    f"got the unknown argument '{word}', expected words like env.<field>=<value>; an option takes one "
+                    "value, and a * that several folders match gives more"
+                )
 
     def all_overrides(self) -> tuple[str, ...]:
         """The overrides, and those that let the model step the robot."""

@@ -8,5 +8,11 @@ from ...register import register_task
 AGENT = "nerd_isaaclab.tasks.swing_up.ppo_cfg:SwingUpPPORunnerCfg"
 
 register_task("NeRD-Double-Pendulum", f"{__name__}.env_cfg:DoublePendulumEnvCfg", AGENT)
-for _column in range(7):
-    register_task(f"NeRD-Double-Pendulum-Ground-{_column}", f"{__name__}.passive_env_cfg:Ground{_column}EnvCfg", AGENT)
+# One by one: ids are read from the sources, without importing them.
+register_task("NeRD-Double-Pendulum-Ground-0", f"{__name__}.passive_env_cfg:Ground0EnvCfg", AGENT)
+register_task("NeRD-Double-Pendulum-Ground-1", f"{__name__}.passive_env_cfg:Ground1EnvCfg", AGENT)
+register_task("NeRD-Double-Pendulum-Ground-2", f"{__name__}.passive_env_cfg:Ground2EnvCfg", AGENT)
+register_task("NeRD-Double-Pendulum-Ground-3", f"{__name__}.passive_env_cfg:Ground3EnvCfg", AGENT)
+register_task("NeRD-Double-Pendulum-Ground-4", f"{__name__}.passive_env_cfg:Ground4EnvCfg", AGENT)
+register_task("NeRD-Double-Pendulum-Ground-5", f"{__name__}.passive_env_cfg:Ground5EnvCfg", AGENT)
+register_task("NeRD-Double-Pendulum-Ground-6", f"{__name__}.passive_env_cfg:Ground6EnvCfg", AGENT)
