@@ -5,6 +5,8 @@
 
 from dataclasses import MISSING
 
+import isaaclab.sim as sim_utils
+from isaaclab.assets import AssetBaseCfg
 from isaaclab.envs import ManagerBasedRLEnvCfg
 from isaaclab.envs.mdp import JointEffortActionCfg
 from isaaclab.physics import PhysxAutoCfg
@@ -69,6 +71,13 @@ class TaskEnvCfg(ManagerBasedRLEnvCfg):
         self.sim.render_interval = physics_steps
         # Isaac Lab rounds the number of steps up, and 500 / 60 s * 60 Hz is a little more than 500 in floating point.
         self.episode_length_s = self.episode_steps / rate * (1.0 - 1.0e-9)
+
+
+def distant_light() -> AssetBaseCfg:
+    """The light of a scene that needs no other."""
+    return AssetBaseCfg(
+        prim_path="/World/light", spawn=sim_utils.DistantLightCfg(color=(0.9, 0.9, 0.9), intensity=2500.0)
+    )
 
 
 def joint_efforts(limit: float, joints: str = ".*") -> JointEffortActionCfg:

@@ -205,8 +205,11 @@ class Mechanics(nn.Module):
         if parameters is not None and parameters.given:
             rows = parameters.rows(self.spec, lead, state)
         state = state.reshape(-1, self.spec.state.dim)
-        control = control.reshape(len(state), self._effort_matrix.shape[1])
-        return lead, state, control, self._contacts_of(state, contacts), rows
+        return lead, state, self._flat_control(control, len(state)), self._contacts_of(state, contacts), rows
+
+    def _flat_control(self, control: Tensor, count: int) -> Tensor:
+        """Controls as a step takes them, shape (M, C), of ``count`` states."""
+        return control.reshape(count, self._effort_matrix.shape[1])
 
     def _contacts_of(self, state: Tensor, contacts: Contacts | None) -> Contacts | None:
         """Contacts with the leading dimension of states (M, S); None for a robot that touches nothing."""

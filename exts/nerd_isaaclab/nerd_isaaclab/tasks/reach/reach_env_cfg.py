@@ -13,8 +13,7 @@ needs none.
 from dataclasses import MISSING
 from typing import Any
 
-import isaaclab.sim as sim_utils
-from isaaclab.assets import ArticulationCfg, AssetBaseCfg
+from isaaclab.assets import ArticulationCfg
 from isaaclab.managers import (
     EventTermCfg,
     ObservationGroupCfg,
@@ -27,7 +26,7 @@ from isaaclab.scene import InteractiveSceneCfg
 from isaaclab.utils import configclass, replace
 
 from ... import mdp
-from ..base_env_cfg import JointTorquesCfg, TaskEnvCfg
+from ..base_env_cfg import JointTorquesCfg, TaskEnvCfg, distant_light
 
 TARGET = "target"
 """Name of the command."""
@@ -38,9 +37,7 @@ class ReachSceneCfg(InteractiveSceneCfg):
     """An arm, and nothing that it could touch."""
 
     robot: ArticulationCfg = MISSING  # pyright: ignore[reportAssignmentType]  (filled in by set_robot)
-    light = AssetBaseCfg(
-        prim_path="/World/light", spawn=sim_utils.DistantLightCfg(color=(0.9, 0.9, 0.9), intensity=2500.0)
-    )
+    light = distant_light()
 
 
 @configclass

@@ -16,7 +16,7 @@ from isaaclab.scene import InteractiveSceneCfg
 from isaaclab.utils import configclass, replace
 
 from ... import mdp
-from ..base_env_cfg import JointTorquesCfg, TaskEnvCfg, joint_efforts
+from ..base_env_cfg import JointTorquesCfg, TaskEnvCfg, distant_light, joint_efforts
 
 
 @configclass
@@ -25,9 +25,7 @@ class SwingUpSceneCfg(InteractiveSceneCfg):
 
     ground = AssetBaseCfg(prim_path="/World/ground", spawn=sim_utils.GroundPlaneCfg(size=(100.0, 100.0)))
     robot: ArticulationCfg = MISSING  # pyright: ignore[reportAssignmentType]  (filled in by set_robot)
-    light = AssetBaseCfg(
-        prim_path="/World/light", spawn=sim_utils.DistantLightCfg(color=(0.9, 0.9, 0.9), intensity=2500.0)
-    )
+    light = distant_light()
 
 
 @configclass

@@ -14,7 +14,7 @@ from isaaclab.utils import configclass, replace
 from isaaclab_physx.sim.spawners.materials import PhysxRigidBodyMaterialCfg
 
 from ... import mdp
-from ..base_env_cfg import TaskEnvCfg
+from ..base_env_cfg import TaskEnvCfg, distant_light
 
 FRICTION = 0.15
 """Friction of the body on the ground, at rest and sliding; the published one of the cube."""
@@ -39,9 +39,7 @@ class TossSceneCfg(InteractiveSceneCfg):
         spawn=sim_utils.GroundPlaneCfg(size=(100.0, 100.0), physics_material=slippery()),
     )
     robot: RigidObjectCfg = MISSING  # pyright: ignore[reportAssignmentType]  (filled in by set_body)
-    light = AssetBaseCfg(
-        prim_path="/World/light", spawn=sim_utils.DistantLightCfg(color=(0.9, 0.9, 0.9), intensity=2500.0)
-    )
+    light = distant_light()
 
 
 @configclass

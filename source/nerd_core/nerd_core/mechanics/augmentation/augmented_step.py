@@ -122,12 +122,8 @@ class AugmentedMechanics(Mechanics):
         take: Callable[..., Tensor] | None = None,
     ) -> Tensor:
         """The change of state in a control step, whose physics steps ``take`` takes, if it is given."""
-        lead, rows, place = state.shape[:-1], None, self.spec.state.root_pos
-        if parameters is not None and parameters.given:
-            rows = parameters.rows(self.spec, lead, state)
-        state = state.reshape(-1, self.spec.state.dim)
-        control = self._ported(control, len(state))
-        contacts = self._contacts_of(state, contacts)
+        lead, state, control, contacts, rows = self._flat(state, control, contacts, parameters)
+        place = self.spec.state.root_pos
         # From a root at the origin: nothing depends on where it is.
         begin = now = torch.cat((torch.zeros_like(state[:, place]), state[:, place.stop :]), dim=-1)
         near = contacts
@@ -172,10 +168,8 @@ class AugmentedMechanics(Mechanics):
         parameters: PhysicalParameters | None = None,
     ) -> Readings:
         """The quantities of some states, as they are without networks; arguments as of :meth:`forward`."""
-        rows = None if parameters is None else parameters.rows(self.spec, state.shape[:-1], state)
-        state = state.reshape(-1, self.spec.state.dim)
-        control = self._ported(control, len(state))
-        return Readings(self, state, control, self._contacts_of(state, contacts), rows)
+        _, state, control, contacts, rows = self._flat(state, control, contacts, parameters)
+        return Readings(self, state, control, contacts, rows)
 
     def _require_rigid_contacts(self) -> None:
         """Raises ValueError for a blueprint of numbers that contacts which give way do not have."""
@@ -209,7 +203,8 @@ class AugmentedMechanics(Mechanics):
         """Changes the quantities of a physics step, in place."""
         self.augmentation(readings)
 
-    def _ported(self, control: Tensor, count: int) -> Tensor:
+    @override
+    def _flat_control(self, control: Tensor, count: int) -> Tensor:
         """Controls with one more for each joint without an effort among them, shape (M, controls and ports)."""
         control = control.reshape(count, self._control_dim)
         return torch.nn.functional.pad(control, (0, len(self.spec.controls) - self._control_dim))
