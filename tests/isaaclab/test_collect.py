@@ -375,12 +375,14 @@ def test_an_override_that_names_nothing_is_refused():
 
     from nerd_isaaclab.launch.physx_task import check_overrides
 
-    cfg = SimpleNamespace(scene=SimpleNamespace(env_spacing=4.0), rewards={"alive": [1.0]})
-    check_overrides(cfg, ["env.scene.env_spacing=5", "env.rewards.alive.0=2"])
+    cfg = SimpleNamespace(scene=SimpleNamespace(env_spacing=4.0), rewards={"alive": {"weight": 1.0}}, props=[1])
+    check_overrides(cfg, ["env.scene.env_spacing=5", "env.rewards.alive.weight=2"])
     with pytest.raises(ValueError, match="did you mean 'env_spacing'"):
         check_overrides(cfg, ["env.scene.env_spacin=5"])
     with pytest.raises(ValueError, match="no 'height'"):
         check_overrides(cfg, ["env.height=5"])
+    with pytest.raises(ValueError, match="a list of 1, which Isaac Lab's overrides do not reach"):
+        check_overrides(cfg, ["env.props.0=2"])
 
 
 def test_a_share_of_the_joints_starts_before_its_stops():
