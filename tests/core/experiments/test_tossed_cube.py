@@ -68,3 +68,13 @@ def test_a_search_that_grows_looks_at_less_first(monkeypatch: pytest.MonkeyPatch
     for growth in ((0.5,), (1.0, 0.5), ()):
         with pytest.raises(ValueError, match="the last of them 1"):
             TossedCubeCfg(growth=growth)
+
+
+def test_what_was_found_is_judged_on_other_tosses():
+    """Distances and angles are means over the tosses that were not searched with."""
+    tosses = Tosses(EXPERIMENT.smoke)
+    contacts = torch.tensor([[0.8, 0.1]])
+    every = tosses.paths(contacts, slice(None))[0, EXPERIMENT.smoke.tosses :]
+    truth, at = tosses.truth[0, EXPERIMENT.smoke.tosses :], tosses.predictor.spec.state.root_pos
+    apart = (every - truth)[..., at].norm(dim=-1).mean()
+    assert tossed_cube._off(tosses, contacts)[0] == pytest.approx(float(apart), rel=1e-3)
