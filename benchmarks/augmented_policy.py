@@ -52,11 +52,11 @@ class Options:
     """Folder for data, models and policies."""
     transitions: int = 40_000
     """Control steps of the real robot to learn from, of which a part is held out."""
-    minutes: float = 3.0
+    minutes: float = 2.0
     """Time for the training of the model [min]."""
-    num_envs: int = 512
+    num_envs: int = 256
     """Environments in which policies learn."""
-    iterations: int = 150
+    iterations: int = 100
     """Iterations of the training of a policy."""
     episodes: int = 256
     """Episodes that are compared."""
