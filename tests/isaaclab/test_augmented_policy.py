@@ -81,6 +81,6 @@ def test_a_policy_learns_in_an_augmented_model(tmp_path: Path):
     program = REPOSITORY / "benchmarks" / "augmented_policy.py"
     subprocess.run([sys.executable, str(program), *words], check=True, cwd=tmp_path)
     found = json.loads(out.read_text())
-    plain, learned = (found[name]["error_after_steps"]["10"] for name in ("plain", "augmented"))
+    plain, learned = (found[name]["error_after_steps"]["10"]["cart_m"][1] for name in ("plain", "augmented"))
     assert learned < 0.5 * plain
     assert all(set(found[name]["modes"]) == {"physx", "neural"} for name in ("plain", "augmented"))

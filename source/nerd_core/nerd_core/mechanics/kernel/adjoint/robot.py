@@ -13,6 +13,7 @@ import warp as wp
 from torch import Tensor
 
 from ....contact.contacts import Contacts
+from ...kept_traces import traces_are_kept
 from ..robot import ENVS_A_LAUNCH, RobotKernel
 from ..step import make_kernel
 from .step import make_adjoint
@@ -151,8 +152,8 @@ class _Step(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, owner: RobotGradient, active: Tensor, *tensors: Tensor) -> Tensor:
         """See :meth:`RobotGradient.keep`."""
-        next_state, ctx.lease = owner.keep(tensors, active)
-        ctx.owner = owner
+        next_state, lease = owner.keep(tensors, active)
+        ctx.owner, ctx.lease = owner, lease if traces_are_kept() else None
         ctx.save_for_backward(active, *tensors)
         return next_state
 
@@ -166,7 +167,8 @@ class _Step(torch.autograd.Function):
             )
         active, *tensors = ctx.saved_tensors
         wants_weights = any(ctx.needs_input_grad[6:])
-        found = ctx.owner.pull(tuple(tensors), active, ctx.lease, by[0], wants_weights)
+        lease = ctx.lease or ctx.owner.keep(tuple(tensors), active)[1]
+        found = ctx.owner.pull(tuple(tensors), active, lease, by[0], wants_weights)
         wanted = zip(found, ctx.needs_input_grad[2:], strict=True)
         return None, None, *(each if needed else None for each, needed in wanted)
 
