@@ -34,9 +34,9 @@ SLOPE = PlaneGround(torch.tensor([[math.sin(TILT), 0.0, math.cos(TILT)]]), torch
 RADIUS, UP = 0.05, torch.tensor([0.0, 0.0, 1.0])
 
 
-def engine_ant(decimation: int = 2) -> RobotSpec:
-    """An Ant whose specification is PhysX's."""
-    return replace(with_inertias(ant()), position_iterations=4, decimation=decimation)
+def make_ant(decimation: int = 2) -> RobotSpec:
+    """An Ant with so many physics steps in a control step."""
+    return replace(with_inertias(ant()), decimation=decimation)
 
 
 def mechanics_of(spec: RobotSpec, friction_memory: bool | None = None) -> Mechanics:
@@ -75,7 +75,7 @@ def test_what_lies_on_a_slope_stays_there():
     """Ants that have come to rest on a slope go less than a fiftieth of a millimetre in forty steps; without memory
     they slide on, ten times as far at least. Nobody has a second anchor without a first.
     """
-    spec = engine_ant()
+    spec = make_ant()
     mechanics = mechanics_of(spec)
     rest, memory = fallen(spec, mechanics, SETTLING)
     assert (count(memory)[0] > 0).all() and (count(memory)[1] <= count(memory)[0]).all()
@@ -101,7 +101,7 @@ def test_kernel_and_pytorch_remember_the_same(monkeypatch: pytest.MonkeyPatch):
     a millimetre per second in the median of the largest differences, and its memory, to a micrometre and with the
     same anchors but for one of fifty.
     """
-    spec = engine_ant()
+    spec = make_ant()
     fused, plain = mechanics_of(spec), mechanics_of(spec)
     misses, places, same = [], [], []
     state, memory = fallen(spec, fused, 50)
@@ -133,7 +133,7 @@ def test_an_empty_memory_changes_nothing(fused: bool, monkeypatch: pytest.Monkey
         pytest.importorskip("warp", reason="needs Warp, which Isaac Lab brings")
     else:
         monkeypatch.setenv(verification.SWITCH, "0")
-    mechanics = mechanics_of(engine_ant(decimation=1))
+    mechanics = mechanics_of(make_ant(decimation=1))
     state, _ = fallen(mechanics.spec, mechanics, 0)
     state[:, 2] = torch.linspace(0.1, 0.6, ENVS)
     memory = mechanics.new_memory(ENVS, state)
@@ -146,7 +146,7 @@ def test_a_reset_forgets_one_environment():
     """A stepper whose environment is reset steps it as a new stepper would, to the last bit, the others as if nothing
     had happened, and goes on from its saved history in the same way.
     """
-    spec = engine_ant()
+    spec = make_ant()
     predictor = Predictor(spec, PredictorCfg(network=None, prior=MechanicsPriorCfg(hidden=0))).eval()
     state, _ = fallen(spec, mechanics_of(spec), SETTLING)
     control = torch.zeros(ENVS, spec.control_dim)
@@ -207,14 +207,14 @@ def test_an_anchor_is_a_point_of_the_body_and_one_of_the_ground():
 
 
 def test_who_has_a_memory():
-    """Mechanics remember by default where the specification is PhysX's and the law is the engine's, and by a setting
-    also elsewhere or nowhere; a box, whose contacts are patches, does not.
+    """Mechanics remember by default where the law is the engine's, and by a setting also elsewhere or nowhere; a box,
+    whose contacts are patches, does not, nor does what touches nothing.
     """
-    spec = engine_ant()
+    spec = make_ant()
     assert mechanics_of(spec).has_memory and not mechanics_of(spec, friction_memory=False).has_memory
-    unknown = replace(spec, position_iterations=None)
-    assert not mechanics_of(unknown).has_memory and mechanics_of(unknown, friction_memory=True).has_memory
-    fitted = Mechanics(spec, ChangeCodec(spec), MechanicsCfg(constraint_law="fitted", hidden=0))
-    assert not fitted.has_memory
+    for setting, expected in ((None, False), (True, True)):
+        cfg = MechanicsCfg(constraint_law="fitted", hidden=0, friction_memory=setting)
+        assert Mechanics(spec, ChangeCodec(spec), cfg).has_memory == expected
+    assert not Mechanics(spec, ChangeCodec(spec), MechanicsCfg(hidden=0), has_contacts=False).has_memory
     single = replace(spec, bodies=spec.bodies[:1], joints=(), controls=(), slots=spec.slots[:1])
     assert not mechanics_of(single, friction_memory=True).has_memory

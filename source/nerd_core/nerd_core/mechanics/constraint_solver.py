@@ -160,10 +160,10 @@ class ConstraintSolver(nn.Module):
     @property
     def has_memory(self) -> bool:
         """Whether friction keeps its anchors from step to step: of articulations whose contacts are single points."""
-        wanted, law = self.cfg.friction_memory, self.law
+        wanted = self.cfg.friction_memory
         if wanted is None:
-            wanted = self.spec.position_iterations is not None and self.cfg.constraint_law == "engine"
-        return wanted and self.max_contacts > 0 and not law.has_patches
+            wanted = self.cfg.constraint_law == "engine"
+        return wanted and self.max_contacts > 0 and not self.law.has_patches
 
     @property
     def max_contacts(self) -> int:

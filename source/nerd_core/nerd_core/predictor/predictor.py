@@ -30,8 +30,8 @@ from .residual_network import ResidualNetwork
 NEW_NETWORK_SAMPLE = 256
 """Transitions by which to tell whether a network adds anything yet: a new one answers zero."""
 
-MEMORY = "prior.memory"
-"""Name of what the prior remembers among the entries of a cache; a network's own have no dots."""
+MEMORY = "prior_memory"
+"""Name of what the prior remembers among the entries of a cache."""
 
 
 class Predictor(nn.Module):
