@@ -65,6 +65,8 @@ ROUNDS = f"{EXTENSION}/refine/rounds.py"
 
 SWIMMER = f"{LIBRARY}/experiments/swimmer.py"
 FOLDS = f"{LIBRARY}/identification/discovery.py"
+TOSSED = f"{LIBRARY}/experiments/tossed_cube.py"
+TEST_TOSSED = "tests/core/experiments/test_tossed_cube.py"
 TEST_SWIMMER = "tests/core/experiments/test_swimmer.py"
 TEST_FOLDS = "tests/core/identification/test_discovery.py"
 
@@ -553,6 +555,15 @@ FAULTS = (
     # a swimmer's models are judged by all states at all steps, what is discovered on folds that are held out
     Fault(SWIMMER, "apart[:, 1:].square().mean((0, 2))", "apart[:, 1:, :4].square().mean((0, 2))", TEST_SWIMMER),
     Fault(FOLDS, "if number != held])", "])", TEST_FOLDS),
+    Fault(FOLDS, "if fewer.error > limit:", "if fewer.error >= 0.0:", TEST_FOLDS),
+    Fault(FOLDS, "if fewer.error > limit:", "if fewer.error > 10.0:", TEST_FOLDS),
+    # a tossed cube is judged on tosses that were not searched with
+    Fault(
+        TOSSED,
+        "tosses.paths(contacts, tosses.judged), tosses.judged)",
+        "tosses.paths(contacts, tosses.searched), tosses.searched)",
+        TEST_TOSSED,
+    ),
     # rounds of a refinement stop at a gap that was measured well enough, over starts that judged no model before
     Fault(STOPPING, "share = (neural - physx) / abs(physx)", "share = (neural - physx) / physx", TEST_REFINE),
     Fault(STOPPING, "None if error is None else float(error) / abs(physx)", "error", TEST_REFINE),
