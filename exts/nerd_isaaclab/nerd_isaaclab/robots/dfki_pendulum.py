@@ -1,11 +1,11 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""The torque-driven double pendulum of the DFKI (design C.1), with the numbers that were identified from its recordings.
+"""The torque-driven double pendulum of the DFKI (design C.1), with the numbers identified from its recordings.
 
-Lengths are those of the design; masses, friction and rotors those of the shipped model ``dfki-pendulum``. Only combinations
-of masses and inertias are determined by motion in a plane. What its transmission loses under load is in the learned
-model, and not in the engine.
+Lengths are those of the design; masses, friction and rotors those of the shipped model ``dfki-pendulum``. Only
+combinations of masses and inertias are determined by motion in a plane. What its transmission loses under load is in
+the learned model, and not in the engine.
 """
 
 from __future__ import annotations

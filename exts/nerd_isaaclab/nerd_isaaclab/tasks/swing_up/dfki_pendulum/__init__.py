@@ -5,7 +5,10 @@
 
 from ...register import register_task
 
-AGENT, SCORES = "nerd_isaaclab.tasks.swing_up.dfki_pendulum.ppo_cfg:DfkiPendulumPPORunnerCfg", f"{__name__}.scores:SCORES"
+AGENT, SCORES = (
+    "nerd_isaaclab.tasks.swing_up.dfki_pendulum.ppo_cfg:DfkiPendulumPPORunnerCfg",
+    f"{__name__}.scores:SCORES",
+)
 
 register_task("NeRD-DFKI-Pendubot", f"{__name__}.env_cfg:PendubotEnvCfg", AGENT, SCORES)
 register_task("NeRD-DFKI-Acrobot", f"{__name__}.env_cfg:AcrobotEnvCfg", AGENT, SCORES)
