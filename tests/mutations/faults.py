@@ -60,8 +60,13 @@ WALKING = f"{EXTENSION}/experiments/mpc/walking.py"
 WALK_TIMES = f"{EXTENSION}/experiments/mpc/timing.py"
 WALK_NETWORK = f"{EXTENSION}/experiments/mpc/force_network.py"
 
+STOPPING = f"{EXTENSION}/refine/stopping.py"
+ROUNDS = f"{EXTENSION}/refine/rounds.py"
+
 SWIMMER = f"{LIBRARY}/experiments/swimmer.py"
 FOLDS = f"{LIBRARY}/identification/discovery.py"
+TOSSED = f"{LIBRARY}/experiments/tossed_cube.py"
+TEST_TOSSED = "tests/core/experiments/test_tossed_cube.py"
 TEST_SWIMMER = "tests/core/experiments/test_swimmer.py"
 TEST_FOLDS = "tests/core/identification/test_discovery.py"
 
@@ -77,6 +82,8 @@ TEST_PLAUSIBLE = "tests/core/recordings/test_plausibility.py"
 TEST_JUDGE = "tests/core/judging/test_judge.py"
 TEST_ODE = "tests/core/experiments/test_neural_ode.py"
 TEST_WALK = "tests/isaaclab/test_mpc_planning.py"
+TEST_REFINE = "tests/isaaclab/test_refine_stopping.py"
+TEST_ROUNDS = "tests/isaaclab/test_refine_rounds.py"
 TEST_SCORE = "tests/isaaclab/test_score.py"
 TEST_EVALUATE = "tests/isaaclab/test_evaluate.py"
 TEST_REPORT = "tests/isaaclab/test_report_numbers.py"
@@ -560,4 +567,23 @@ FAULTS = (
     # a swimmer's models are judged by all states at all steps, what is discovered on folds that are held out
     Fault(SWIMMER, "apart[:, 1:].square().mean((0, 2))", "apart[:, 1:, :4].square().mean((0, 2))", TEST_SWIMMER),
     Fault(FOLDS, "if number != held])", "])", TEST_FOLDS),
+    Fault(FOLDS, "if fewer.error > limit:", "if fewer.error >= 0.0:", TEST_FOLDS),
+    Fault(FOLDS, "if fewer.error > limit:", "if fewer.error > 10.0:", TEST_FOLDS),
+    # a tossed cube is judged on tosses that were not searched with
+    Fault(
+        TOSSED,
+        "tosses.paths(contacts, tosses.judged), tosses.judged)",
+        "tosses.paths(contacts, tosses.searched), tosses.searched)",
+        TEST_TOSSED,
+    ),
+    # rounds of a refinement stop at a gap that was measured well enough, over starts that judged no model before
+    Fault(STOPPING, "share = (neural - physx) / abs(physx)", "share = (neural - physx) / physx", TEST_REFINE),
+    Fault(STOPPING, "None if error is None else float(error) / abs(physx)", "error", TEST_REFINE),
+    Fault(STOPPING, "abs(self.share) + STANDARD_ERRORS", "self.share + STANDARD_ERRORS", TEST_REFINE),
+    Fault(STOPPING, "STANDARD_ERRORS * (self.standard_error or 0.0)", "0.0", TEST_REFINE),
+    Fault(STOPPING, "gap.physx >= cfg.least_return", "gap.neural >= cfg.least_return", TEST_REFINE),
+    Fault(STOPPING, "key=lambda number: gaps[number].bound", "key=lambda number: -number", TEST_REFINE),
+    Fault(STOPPING, "len(gaps) - 1 - best >= cfg.patience", "len(gaps) - best >= cfg.patience", TEST_REFINE),
+    Fault(ROUNDS, "number, self.cfg.seed + 1 + number)", "number, self.cfg.seed + 1)", TEST_ROUNDS),
+    Fault(ROUNDS, "number, self.cfg.seed + 1 + 1000)", "number, self.cfg.seed + 1)", TEST_ROUNDS),
 )
