@@ -67,6 +67,8 @@ ROUNDS = f"{EXTENSION}/refine/rounds.py"
 
 SWIMMER = f"{LIBRARY}/experiments/swimmer.py"
 FOLDS = f"{LIBRARY}/identification/discovery.py"
+TOSSED = f"{LIBRARY}/experiments/tossed_cube.py"
+TEST_TOSSED = "tests/core/experiments/test_tossed_cube.py"
 TEST_SWIMMER = "tests/core/experiments/test_swimmer.py"
 TEST_FOLDS = "tests/core/identification/test_discovery.py"
 
@@ -535,9 +537,21 @@ FAULTS = (
     Fault(ADAPT_REPORT, "(own > WORSE * plain)", "(own > 0.0 * plain)", TEST_ADAPT_TRIAL),
     Fault(ADAPT_FOLLOWER, "gain > torch.where", "gain > -1.0e9 * torch.where", TEST_ADAPT),
     Fault(ADAPT_FOLLOWER, "worse = rows[gain < -self.cfg.evidence]", "worse = rows[:0]", TEST_ADAPT_REJECTS),
-    Fault(ADAPT_FOLLOWER, "(numbers + change).clamp(low, high)", "numbers + change", TEST_ADAPT),
-    Fault(ADAPT_FOLLOWER, "missing.isfinite().all(-1).all(0)", "missing.isfinite().any(-1).any(0)", TEST_ADAPT),
-    Fault(ADAPT_FOLLOWER, "(own - missing[2:])", "(missing[2:] - own)", TEST_ADAPT),
+    Fault(
+        ADAPT_FOLLOWER,
+        "(self.numbers[chosen] + change).clamp(self.directions.lower, self.directions.upper)",
+        "self.numbers[chosen] + change",
+        TEST_ADAPT,
+    ),
+    Fault(
+        ADAPT_FOLLOWER,
+        "(nominal.isfinite() & own.isfinite()).all(-1)",
+        "(nominal.isfinite() | True).all(-1)",
+        TEST_ADAPT,
+    ),
+    Fault(ADAPT_FOLLOWER, "(own[followed] - beside)", "(beside - own[followed])", TEST_ADAPT),
+    Fault(ADAPT_FOLLOWER, "self.surprise[rows] > ATTENTIVE", "self.surprise[rows] > 1.0e9", TEST_ADAPT),
+    Fault(ADAPT_FOLLOWER, "% self.cfg.calm == 0", "% 1 == 0", TEST_ADAPT),
     # the page of the paper's tables: which steps, which policies, and when a ground counts as better
     Fault(TABLES, "[:TABLE_3_STEPS] for name", "for name", TEST_TABLES),
     Fault(TABLES, "return all(error < paper", "return any(error < paper", TEST_TABLES),
@@ -557,6 +571,15 @@ FAULTS = (
     # a swimmer's models are judged by all states at all steps, what is discovered on folds that are held out
     Fault(SWIMMER, "apart[:, 1:].square().mean((0, 2))", "apart[:, 1:, :4].square().mean((0, 2))", TEST_SWIMMER),
     Fault(FOLDS, "if number != held])", "])", TEST_FOLDS),
+    Fault(FOLDS, "if fewer.error > limit:", "if fewer.error >= 0.0:", TEST_FOLDS),
+    Fault(FOLDS, "if fewer.error > limit:", "if fewer.error > 10.0:", TEST_FOLDS),
+    # a tossed cube is judged on tosses that were not searched with
+    Fault(
+        TOSSED,
+        "tosses.paths(contacts, tosses.judged), tosses.judged)",
+        "tosses.paths(contacts, tosses.searched), tosses.searched)",
+        TEST_TOSSED,
+    ),
     # rounds of a refinement stop at a gap that was measured well enough, over starts that judged no model before
     Fault(STOPPING, "share = (neural - physx) / abs(physx)", "share = (neural - physx) / physx", TEST_REFINE),
     Fault(STOPPING, "None if error is None else float(error) / abs(physx)", "error", TEST_REFINE),
