@@ -203,7 +203,8 @@ class Rounds:
             report = json.loads((folder / "data/report.json").read_text("utf-8"))
             return {"transitions": report["transitions"], "commands": [said]}
 
-        settings = [str(each).replace(str(self.out), "") for each in words] + list(cfg.task_overrides)
+        # Where the models stand makes no difference: what they are, the phases that are needed say.
+        settings = [each.name if isinstance(each, Path) else str(each) for each in words] + list(cfg.task_overrides)
         needs = (self.name("policy", number - 1),)
         return Phase(
             self.name(kind, number), title, purpose, self._estimate(kind, START_S + seconds), settings, run, needs
