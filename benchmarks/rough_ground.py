@@ -9,7 +9,7 @@
 
 Robots are dropped all over each terrain, without effort, once by PhysX and once by the model from the same states.
 Beside the errors of whole motions stand those of ten steps that begin at every twentieth frame of PhysX, and how far
-PhysX itself ends up from a start that is moved by 1e-5 m: on an edge a hair decides on which side a robot falls. A robot
+PhysX itself ends up from a start that is moved by 1e-5 m: on an edge a hair decides on which side a robot falls. One
 that never meets anything uneven says nothing of a terrain, so it is counted how many frames touch: anything, and
 something *uneven*, that is a surface tilted by more than two degrees, or two slots more than a centimetre apart in
 height. Each terrain runs in a process with an engine of its own.
