@@ -75,14 +75,14 @@ def test_errors_are_weighted_behind_the_search_and_parts_left_out(tmp_path):
     """With ``only`` the other link stays as it was, with ``reweigh`` the search goes on in other units, and the costs
     before and after are told in the same ones: an untouched robot has the same cost in both runs.
     """
-    cfg = replace(QUICK, only="lower", reweigh=1, descent=replace(QUICK.descent, growth=(1.0,), iterations=3))
+    cfg = replace(QUICK, only="lower", reweigh=1, descent=DescentCfg("least_squares", (1.0,), 6))
     said: list[str] = []
     found = identify(model(heavier(arm(), 1.3)), measured(), cfg, out=tmp_path, say=said.append)
     plain = identify(model(heavier(arm(), 1.3)), measured(), replace(cfg, reweigh=0))
     masses = found.report.values["masses"]
     assert masses["after"][:2] == masses["before"][:2] and masses["after"][2] < masses["before"][2]
     assert found.report.cost[0] == pytest.approx(plain.report.cost[0])
-    assert found.report.cost[1] < 0.1 * found.report.cost[0]
+    assert found.report.cost[1] < 0.2 * found.report.cost[0]  # the upper link is as wrong as it was
     assert sum("windows of" in each and "cost" in each for each in said) == 2
 
 
