@@ -205,7 +205,7 @@ class Mechanics(nn.Module):
         if parameters is not None and parameters.given:
             rows = parameters.rows(self.spec, lead, state)
         state = state.reshape(-1, self.spec.state.dim)
-        return lead, state, self._flat_control(control, len(state)), self._contacts_of(state, contacts), rows
+        return lead, state, self._flat_control(control, state.shape[0]), self._contacts_of(state, contacts), rows
 
     def _flat_control(self, control: Tensor, count: int) -> Tensor:
         """Controls as a step takes them, shape (M, C), of ``count`` states."""
@@ -215,7 +215,7 @@ class Mechanics(nn.Module):
         """Contacts with the leading dimension of states (M, S); None for a robot that touches nothing."""
         if not self.solver.max_contacts:
             return None
-        count, slots, name = len(state), len(self.spec.slots), self.spec.name
+        count, slots, name = state.shape[0], len(self.spec.slots), self.spec.name
         if contacts is None:
             raise ValueError(f"got no contacts for the solver of '{name}', expected those of its {slots} slots")
         if contacts.distance.shape[-1:] != (slots,) or contacts.distance.numel() not in (slots, slots * count):
