@@ -19,6 +19,7 @@ beside PhysX as the asset has it.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -57,6 +58,8 @@ class Options:
     """Length of the windows [s]."""
     iterations: int = 5
     """Iterations of each stage of the search."""
+    reweigh: int = 2
+    """Rounds in which errors are weighted by what is left of them, see ``IdentifyCfg``."""
     seed: int = 0
     """Seed of parameters, targets, first states and noise."""
     json: Path | None = None
@@ -83,11 +86,10 @@ def measure(options: Options) -> dict[str, Any]:
     env, scene = make_scene(options.robot, ENVS)
     spec, drives, ground = env.robot_spec, ROBOTS[options.robot], PlaneGround.flat()
     random = torch.Generator().manual_seed(options.seed)
-    parameterisation = Parameterisation(spec, GROUPS)
-    moving = torch.tensor([any(joint in name for joint in _driven(spec, drives)) for name in parameterisation.names])
-    moving |= torch.tensor([name.startswith("masses") for name in parameterisation.names])
+    only = "|".join(map(re.escape, [*_driven(spec, drives), *spec.body_names]))
+    parameterisation = Parameterisation(spec, GROUPS, only=only)
     drawn = 1.0 - SHARE + 2.0 * SHARE * torch.rand(parameterisation.dim, generator=random, dtype=torch.float64)
-    true = torch.where(moving, drawn.log(), 0.0)
+    true = drawn.log()
     calibrations = {
         "asset": calibration_of(spec, parameterisation(torch.zeros_like(true))),
         "real": calibration_of(spec, parameterisation(true)),
@@ -122,6 +124,8 @@ def measure(options: Options) -> dict[str, Any]:
     untrained = PredictorCfg(network=None, prior=MechanicsPriorCfg(hidden=0))
     cfg = IdentifyCfg(
         parameters=GROUPS,
+        only=only,
+        reweigh=options.reweigh,
         seconds=options.window,
         stride=options.window,  # windows that overlap would make deviations too small
         descent=DescentCfg("least_squares", (0.3, 1.0), options.iterations),
@@ -135,12 +139,12 @@ def measure(options: Options) -> dict[str, Any]:
     floor = replay(with_parameters(Predictor(spec, untrained), parameterisation, true), held, ground)
     figures: dict[str, Any] = {
         "robot": options.robot,
-        "changed": int(moving.sum()),
+        "changed": parameterisation.dim,
         "held_out_before_rad": found.report.before.mean["joint_rad"],
         "held_out_after_rad": found.report.after.mean["joint_rad"],
         "held_out_floor_rad": floor.mean["joint_rad"],
         "over_floor": found.report.after.mean["joint_rad"] / floor.mean["joint_rad"],
-        **combinations(found.report, parameterisation.names, true),
+        **combinations(found.report, parameterisation, true),
     }
     joints = spec.state.joint_pos
     for name in ("asset", "found", "real"):
@@ -152,34 +156,31 @@ def measure(options: Options) -> dict[str, Any]:
 
 
 def _driven(spec: Any, drives: Any) -> list[str]:
-    import re
-
     return [name for name in spec.joint_names if re.fullmatch(drives.joints, name)]
 
 
-def combinations(report: Any, names: tuple[str, ...], true: Any) -> dict[str, Any]:
+def combinations(report: Any, parameterisation: Any, true: Any) -> dict[str, Any]:
     """Errors of what the data tell, by combination.
 
     Args:
         report: What was found.
-        names: Names of the free numbers.
+        parameterisation: What was looked for.
         true: True free numbers, logarithms of factors.
     """
     import torch
 
-    told = report.identifiability
-    found = []
-    for name in names:
+    told, spec, found = report.identifiability, parameterisation.spec, []
+    for name in parameterisation.names:
         group, _, part = name.partition(": ")
         rows = report.values[group]
-        order = [each.partition(": ")[2] for each in names if each.startswith(f"{group}: ")]
-        row = order.index(part) + (len(rows["after"]) - len(order))  # the root of a fixed base comes first
+        row = (spec.body_names if group == "masses" else spec.joint_names).index(part)
         found.append(torch.tensor(rows["after"][row] / rows["before"][row]).double().log())
     off = torch.stack(found) - true
     covariance = told.covariance.clone()
     for each in told.untold:
         covariance += 1.0e6 * torch.outer(each.weights, each.weights)
     variances, directions = torch.linalg.eigh(covariance)
+    names = parameterisation.names
     known = variances.clamp(min=0.0).sqrt() < IDENTIFIABLE
     along = (directions.t() @ off).abs()
     single = told.deviations < IDENTIFIABLE
@@ -190,6 +191,7 @@ def combinations(report: Any, names: tuple[str, ...], true: Any) -> dict[str, An
         "median_combination": float(along[known].median()) if bool(known.any()) else None,
         "deviation_of_combinations": variances.clamp(min=0.0).sqrt().tolist(),
         "error_of_combinations": along.tolist(),
+        "error_of_parameters": dict(zip(names, off.tolist(), strict=True)),
         "identifiable_parameters": int(single.sum()),
         "worst_parameter": float(off[single].abs().max()) if bool(single.any()) else None,
     }

@@ -51,8 +51,15 @@ UNPUBLISHED = {
     "franka_driven_position": "Franka, random position actions",
     "anymal_driven": "ANYmal C, random torques",
     "anymal_passive": "ANYmal C, no torques",
+    "cube_passive": "tossed cube",
 }
 """Open-loop measurements of which the paper has none, by the names of their files."""
+
+SEEDS = {"": "", "_777": ", other starts"}
+"""What is said of the seed of the starts, by how the names of files end."""
+
+FLOOR = "PhysX, start moved by 1e-6"
+"""What no model can be asked to be nearer than."""
 
 QUANTITIES = {"base_position_m": "m", "base_orientation_rad": "rad", "joint_rad": "joints rad", "joint_m": "joints m"}
 """Errors and how they are written."""
@@ -133,16 +140,20 @@ def grounds(evidence: Evidence) -> str:
     rows = [["the paper", *(f"{number(one)} / {number(two)}" for one, two in zip(*TABLE_3.values(), strict=True))]]
     said = []
     for kind, words in MODELS.items():
-        for end in ("", "_777"):
+        for end, starts in SEEDS.items():
             names = [f"pendulum{kind}_ground_{column}{end}" for column in range(len(GROUNDS))]
             found = [evidence.read(name, is_expected=not end) for name in names]
             errors = [None if each is None else joint_errors(each) for each in found]
-            label = words + (", other starts" if end else "")
+            label = words + starts
             rows.append([label, *("-" if pair is None else " / ".join(map(number, pair)) for pair in errors)])
             better = sum(is_better(column, pair) for column, pair in enumerate(errors) if pair is not None)
             measured = sum(pair is not None for pair in errors)
             if measured:
                 said.append(f"{label}: better in both joints on {better} of {measured} grounds")
+    names = [f"chaos_floor_pendulum_ground_{column}" for column in range(len(GROUNDS))]
+    floors = [evidence.read(name, is_expected=False) for name in names]
+    moved = [each and each["errors"]["moved"][str(TABLE_3_STEPS)] for each in floors]
+    rows.append([FLOOR, *("-" if not each else " / ".join(number(each[name]) for name in TABLE_3) for each in moved)])
     return table(["", *GROUNDS], rows) + "\n\n" + ("; ".join(said) or "Nothing measured") + "."
 
 
@@ -186,15 +197,17 @@ def unpublished(evidence: Evidence) -> str:
     rows = []
     for name, words in UNPUBLISHED.items():
         model, _, rest = name.partition("_")
-        found = {kind: evidence.read(f"{model}{kind}_{rest}") for kind in MODELS}
-        horizons = sorted({int(horizon) for each in found.values() if each for horizon in each["horizons"]})
-        for horizon in horizons or [0]:
-            cells = []
-            for each in found.values():
-                measured = each and each["horizons"].get(str(horizon))
-                cells.append(errors_of(measured) if measured else "not measured")
-            rows.append([words + (f", {horizon} steps" if horizon else ""), *cells])
-    return table(["", *MODELS.values()], rows)
+        floor = evidence.read(f"chaos_floor_{model}", is_expected=False) if rest == "passive" else None
+        moved = floor["errors"]["moved"] if floor else {}
+        for end, starts in SEEDS.items():
+            found = {kind: evidence.read(f"{model}{kind}_{rest}{end}", is_expected=not end) for kind in MODELS}
+            horizons = sorted({int(horizon) for each in found.values() if each for horizon in each["horizons"]})
+            for horizon in horizons or ([] if end else [0]):
+                measured = [each and each["horizons"].get(str(horizon)) for each in found.values()]
+                cells = [errors_of(each) if each else "not measured" for each in measured]
+                cells.append(errors_of(moved[str(horizon)]) if str(horizon) in moved and not end else "-")
+                rows.append([words + (f", {horizon} steps" if horizon else "") + starts, *cells])
+    return table(["", *MODELS.values(), FLOOR], rows)
 
 
 def errors_of(errors: Mapping[str, float | None]) -> str:

@@ -210,6 +210,16 @@ def test_ranges_are_filled():
     torch.testing.assert_close(ends, torch.tensor([1.0, math.pi, 2.0, 7.0]), rtol=0.01, atol=0.0)
 
 
+def test_a_body_without_joints_starts_from_wide_ranges():
+    """A free rigid body has no joints to draw; its pose and velocities fill the ranges."""
+    spec = random_tree(0, bodies=1)
+    assert not spec.joints
+    cfg = InitialStateCfg(root_height=(6.0, 7.0), root_ang_vel=30.0)
+    state = draw_initial_states(spec, cfg, 1000, generator(0), None)
+    height, speed = state[:, spec.state.root_pos][:, 2], state[:, spec.state.root_ang_vel].abs()
+    assert height.min() >= 6.0 and height.max() <= 7.0 and 30.0 < speed.max() <= 30.0 * 3**0.5
+
+
 def test_a_fixed_base_inside_the_ground_is_refused():
     """A robot that cannot start clear of the ground says so and what to do."""
     spec = random_tree(3, floating=False)
@@ -365,12 +375,14 @@ def test_an_override_that_names_nothing_is_refused():
 
     from nerd_isaaclab.launch.physx_task import check_overrides
 
-    cfg = SimpleNamespace(scene=SimpleNamespace(env_spacing=4.0), rewards={"alive": [1.0]})
-    check_overrides(cfg, ["env.scene.env_spacing=5", "env.rewards.alive.0=2"])
+    cfg = SimpleNamespace(scene=SimpleNamespace(env_spacing=4.0), rewards={"alive": {"weight": 1.0}}, props=[1])
+    check_overrides(cfg, ["env.scene.env_spacing=5", "env.rewards.alive.weight=2"])
     with pytest.raises(ValueError, match="did you mean 'env_spacing'"):
         check_overrides(cfg, ["env.scene.env_spacin=5"])
     with pytest.raises(ValueError, match="no 'height'"):
         check_overrides(cfg, ["env.height=5"])
+    with pytest.raises(ValueError, match="a list of 1, which Isaac Lab's overrides do not reach"):
+        check_overrides(cfg, ["env.props.0=2"])
 
 
 def test_a_share_of_the_joints_starts_before_its_stops():

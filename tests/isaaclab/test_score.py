@@ -265,6 +265,16 @@ def test_the_gap_is_positive_when_the_model_pays_more(physx, neural, gap, worlds
     assert [str(cfg.record) for cfg in asked] == ["motion/neural.json", "motion/physx.json"]
 
 
+def test_physx_alone_can_be_another_robot(worlds, policy_file: Path):
+    """What is said of PhysX alone changes PhysX alone, and cannot change which mode runs."""
+    cfg = TransferCfg("NeRD-Cartpole", policy_file, "cartpole", episodes=4, physx=("env.decimation=3",))
+    transfer(cfg, quiet=True)
+    (neural, _), (physx, _) = worlds
+    assert (neural.decimation, physx.decimation) == (2, 3)
+    with pytest.raises(TransferError, match="expected none of env.nerd.mode"):
+        transfer(dataclasses.replace(cfg, physx=("env.nerd.mode=neural",)), quiet=True)
+
+
 @pytest.mark.parametrize("word", ["env.nerd.mode=neural", "env.nerd.mode=physx", "env.nerd.checkpoint=ant"])
 def test_transfer_does_not_let_an_override_change_a_mode(word: str, worlds, policy_file: Path):
     """An override of the mode or the model would run one mode under the name of the other: refused, nothing starts."""

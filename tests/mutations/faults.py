@@ -60,8 +60,15 @@ WALKING = f"{EXTENSION}/experiments/mpc/walking.py"
 WALK_TIMES = f"{EXTENSION}/experiments/mpc/timing.py"
 WALK_NETWORK = f"{EXTENSION}/experiments/mpc/force_network.py"
 
+ABLATIONS, ABLATION_VARIANTS = "benchmarks/ablations.py", "benchmarks/ablation_variants.py"
+UNCERTAINTY = "benchmarks/uncertainty.py"
+STOPPING = f"{EXTENSION}/refine/stopping.py"
+ROUNDS = f"{EXTENSION}/refine/rounds.py"
+
 SWIMMER = f"{LIBRARY}/experiments/swimmer.py"
 FOLDS = f"{LIBRARY}/identification/discovery.py"
+TOSSED = f"{LIBRARY}/experiments/tossed_cube.py"
+TEST_TOSSED = "tests/core/experiments/test_tossed_cube.py"
 TEST_SWIMMER = "tests/core/experiments/test_swimmer.py"
 TEST_FOLDS = "tests/core/identification/test_discovery.py"
 
@@ -77,6 +84,10 @@ TEST_PLAUSIBLE = "tests/core/recordings/test_plausibility.py"
 TEST_JUDGE = "tests/core/judging/test_judge.py"
 TEST_ODE = "tests/core/experiments/test_neural_ode.py"
 TEST_WALK = "tests/isaaclab/test_mpc_planning.py"
+TEST_ABLATIONS = "tests/repo/test_ablations.py"
+TEST_UNCERTAINTY = "tests/repo/test_uncertainty.py"
+TEST_REFINE = "tests/isaaclab/test_refine_stopping.py"
+TEST_ROUNDS = "tests/isaaclab/test_refine_rounds.py"
 TEST_SCORE = "tests/isaaclab/test_score.py"
 TEST_EVALUATE = "tests/isaaclab/test_evaluate.py"
 TEST_REPORT = "tests/isaaclab/test_report_numbers.py"
@@ -526,9 +537,21 @@ FAULTS = (
     Fault(ADAPT_REPORT, "(own > WORSE * plain)", "(own > 0.0 * plain)", TEST_ADAPT_TRIAL),
     Fault(ADAPT_FOLLOWER, "gain > torch.where", "gain > -1.0e9 * torch.where", TEST_ADAPT),
     Fault(ADAPT_FOLLOWER, "worse = rows[gain < -self.cfg.evidence]", "worse = rows[:0]", TEST_ADAPT_REJECTS),
-    Fault(ADAPT_FOLLOWER, "(numbers + change).clamp(low, high)", "numbers + change", TEST_ADAPT),
-    Fault(ADAPT_FOLLOWER, "missing.isfinite().all(-1).all(0)", "missing.isfinite().any(-1).any(0)", TEST_ADAPT),
-    Fault(ADAPT_FOLLOWER, "(own - missing[2:])", "(missing[2:] - own)", TEST_ADAPT),
+    Fault(
+        ADAPT_FOLLOWER,
+        "(self.numbers[chosen] + change).clamp(self.directions.lower, self.directions.upper)",
+        "self.numbers[chosen] + change",
+        TEST_ADAPT,
+    ),
+    Fault(
+        ADAPT_FOLLOWER,
+        "(nominal.isfinite() & own.isfinite()).all(-1)",
+        "(nominal.isfinite() | True).all(-1)",
+        TEST_ADAPT,
+    ),
+    Fault(ADAPT_FOLLOWER, "(own[followed] - beside)", "(beside - own[followed])", TEST_ADAPT),
+    Fault(ADAPT_FOLLOWER, "self.surprise[rows] > ATTENTIVE", "self.surprise[rows] > 1.0e9", TEST_ADAPT),
+    Fault(ADAPT_FOLLOWER, "% self.cfg.calm == 0", "% 1 == 0", TEST_ADAPT),
     # the page of the paper's tables: which steps, which policies, and when a ground counts as better
     Fault(TABLES, "[:TABLE_3_STEPS] for name", "for name", TEST_TABLES),
     Fault(TABLES, "return all(error < paper", "return any(error < paper", TEST_TABLES),
@@ -548,4 +571,35 @@ FAULTS = (
     # a swimmer's models are judged by all states at all steps, what is discovered on folds that are held out
     Fault(SWIMMER, "apart[:, 1:].square().mean((0, 2))", "apart[:, 1:, :4].square().mean((0, 2))", TEST_SWIMMER),
     Fault(FOLDS, "if number != held])", "])", TEST_FOLDS),
+    Fault(FOLDS, "if fewer.error > limit:", "if fewer.error >= 0.0:", TEST_FOLDS),
+    Fault(FOLDS, "if fewer.error > limit:", "if fewer.error > 10.0:", TEST_FOLDS),
+    # a tossed cube is judged on tosses that were not searched with
+    Fault(
+        TOSSED,
+        "tosses.paths(contacts, tosses.judged), tosses.judged)",
+        "tosses.paths(contacts, tosses.searched), tosses.searched)",
+        TEST_TOSSED,
+    ),
+    # rounds of a refinement stop at a gap that was measured well enough, over starts that judged no model before
+    Fault(STOPPING, "share = (neural - physx) / abs(physx)", "share = (neural - physx) / physx", TEST_REFINE),
+    Fault(STOPPING, "None if error is None else float(error) / abs(physx)", "error", TEST_REFINE),
+    Fault(STOPPING, "abs(self.share) + STANDARD_ERRORS", "self.share + STANDARD_ERRORS", TEST_REFINE),
+    Fault(STOPPING, "STANDARD_ERRORS * (self.standard_error or 0.0)", "0.0", TEST_REFINE),
+    Fault(STOPPING, "gap.physx >= cfg.least_return", "gap.neural >= cfg.least_return", TEST_REFINE),
+    Fault(STOPPING, "key=lambda number: gaps[number].bound", "key=lambda number: -number", TEST_REFINE),
+    Fault(STOPPING, "len(gaps) - 1 - best >= cfg.patience", "len(gaps) - best >= cfg.patience", TEST_REFINE),
+    Fault(ROUNDS, "number, self.cfg.seed + 1 + number)", "number, self.cfg.seed + 1)", TEST_ROUNDS),
+    Fault(ROUNDS, "number, self.cfg.seed + 1 + 1000)", "number, self.cfg.seed + 1)", TEST_ROUNDS),
+    # rows of the ablations are judged beside the base, and differ from it in what they say
+    Fault(ABLATIONS, "math.exp(sum(logs) / len(logs))", "math.exp(sum(logs))", TEST_ABLATIONS),
+    Fault(ABLATIONS, 'if found["failure"] or base["failure"]:', "if False:", TEST_ABLATIONS),
+    Fault(ABLATION_VARIANTS, "change - self._now(state)", "change", TEST_ABLATIONS),
+    Fault(ABLATION_VARIANTS, "quat_mul(after[..., quat], state[..., quat])", "after[..., quat]", TEST_ABLATIONS),
+    # a detector of failures is judged by pairs, by the worst step, and beside the best that costs nothing
+    Fault(UNCERTAINTY, "last - 0.5 * (count - 1)", "last", TEST_UNCERTAINTY),
+    Fault(UNCERTAINTY, "0.5 * positive * (positive + 1)", "0.5 * positive * positive", TEST_UNCERTAINTY),
+    Fault(UNCERTAINTY, "nan_to_num(math.inf).amax(0)", "nan_to_num(math.inf).amin(0)", TEST_UNCERTAINTY),
+    Fault(UNCERTAINTY, "nan_to_num(math.inf)", "nan_to_num(0.0)", TEST_UNCERTAINTY),
+    Fault(UNCERTAINTY, "best = max((name", "best = min((name", TEST_UNCERTAINTY),
+    Fault(UNCERTAINTY, "ahead > 2.0 * error", "ahead > -2.0 * error", TEST_UNCERTAINTY),
 )

@@ -103,3 +103,22 @@ def test_numbers_that_are_none_or_not_finite_are_told(program):
     """An error that is not finite is called diverged, one that is not there is left out."""
     assert program.errors_of({"base_position_m": None, "joint_rad": float("inf")}) == "diverged joints rad"
     assert program.errors_of({"joint_rad": 0.000012, "joint_m": 0.0}) == "1e-05 joints rad, 0 joints m"
+
+
+def test_floors_and_other_starts_stand_beside_what_is_measured(program, tmp_path: Path):
+    """PhysX's distance from itself stands in a row of table 3 and beside passive errors, not beside driven ones; starts
+    of another seed have a row where there is a file of them.
+    """
+    moved = {"joint/joint_0": 0.0002, "joint/joint_1": 0.0004, "base_position_m": 0.006}
+    for name in ("pendulum_ground_3", "anymal"):
+        write(tmp_path, f"chaos_floor_{name}", {"errors": {"moved": {"100": moved}}})
+    for name, error in (("passive", 0.03), ("driven", 0.05), ("passive_777", 0.04)):
+        write(tmp_path, f"anymal_{name}", {"horizons": {"100": {"base_position_m": error}}})
+    evidence = program.Evidence(tmp_path)
+    assert "| PhysX, start moved by 1e-6 | - | - | - | .0002 / .0004 | - | - | - |" in program.grounds(evidence)
+    rows = [line for line in program.unpublished(evidence).splitlines() if line.startswith("| ANYmal")]
+    assert rows == [
+        "| ANYmal C, random torques, 100 steps | .05 m | not measured | - |",
+        "| ANYmal C, no torques, 100 steps | .03 m | not measured | .006 m |",
+        "| ANYmal C, no torques, 100 steps, other starts | .04 m | not measured | - |",
+    ]

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Results of the phases of a tiny demo, as if they had been run."""
+"""Results of the phases of a tiny demo and of a transfer, as if they had been run."""
 
 from __future__ import annotations
 
@@ -54,3 +54,12 @@ def score(mean: float) -> dict[str, Any]:
         "commands": {},
         "ends": {"time_out": 1.0, "cart_out": 0.0},
     }
+
+
+def scored(physx: float, neural: float, error: float | None = 0.0, spread: float = 0.0) -> dict[str, Any]:
+    """What ``nerd transfer`` writes of two mean returns and the standard error of their difference."""
+    modes = {
+        name: {"scores": {"return": {"mean": mean, "std": spread}}}
+        for name, mean in (("physx", physx), ("neural", neural))
+    }
+    return {"modes": modes, "differences": {"return": {"mean": neural - physx, "standard_error": error}}}

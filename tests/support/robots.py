@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from nerd_core.robot.frames import quat_from_rotvec, quat_mul, quat_rotate
-from nerd_core.robot.slots import capsule_slots, sphere_slots
+from nerd_core.robot.slots import box_slots, capsule_slots, sphere_slots
 from nerd_core.robot.spec import Body, ContactSlot, Control, ControlKind, Inertia, Joint, Quaternion, RobotSpec, Vector
 
 
@@ -39,6 +39,20 @@ def ant() -> RobotSpec:
         physics_dt=1 / 120,
         decimation=2,
         slots=tuple(slots),
+    )
+
+
+def cube() -> RobotSpec:
+    """One free body with a slot at each of its eight corners, as the tossed cube has them."""
+    return RobotSpec(
+        name="cube",
+        floating_base=True,
+        joints=(),
+        bodies=(Body("cube"),),
+        controls=(),
+        physics_dt=1 / 296,
+        decimation=2,
+        slots=tuple(box_slots("cube", (0.05, 0.05, 0.05))),
     )
 
 

@@ -155,3 +155,23 @@ def test_motion_of_the_support_moves_otherwise_after_the_change(arm):
     assert torch.equal(with_it.states[:, :16], without.states[:, :16])
     assert (with_it.states[:, 20] - without.states[:, 20]).abs().amax(-1).min() > 1e-4
     assert isinstance(with_it, Motion)
+
+
+def test_calm_environments_are_only_checked(arm, monkeypatch: pytest.MonkeyPatch):
+    """Robots that predict as usual cost two steps of the model a look, and one more for each number in every eighth of
+    their looks, in which they take turns; one that surprises costs all of it in each, and no others do.
+    """
+    motion = motion_of(arm, numbers_with(Directions(arm, CFG.words), "payload"), steps=24, changed_at=0)
+    follower, rows, extend = Follower(arm, CFG, COUNT), [], arm.extend
+    follower.usual = torch.full((2,), 0.01)
+    monkeypatch.setattr(arm, "extend", lambda state, *rest: rows.append(len(state)) or extend(state, *rest))
+    monkeypatch.setattr(follower, "_judge", lambda *_: None)
+    numbers = follower.directions.dim
+    for surprised, expected in ((0, 3 * COUNT), (1, 3 * (COUNT - 1) + 24)):
+        rows.clear()
+        follower.surprise[:surprised] = 5.0
+        for step in range(24):
+            follower.look(motion.states[:, step], motion.controls[:, step], motion.states[:, step + 1])
+        assert sum(rows) == 24 * 2 * COUNT + expected * numbers
+        assert max(rows) <= 2 * COUNT + numbers * (1 + surprised)
+    assert follower.numbers.abs().amax(1).min() > 0.01, "all are followed, if seldom"

@@ -10,7 +10,9 @@ from dataclasses import replace
 import pytest
 import torch
 
+from nerd_core.experiments import tossed_cube
 from nerd_core.experiments.tossed_cube import EXPERIMENT, TossedCubeCfg, Tosses
+from nerd_core.identification.many_starts import Box, Ends
 
 
 def test_friction_brakes_and_restitution_lifts():
@@ -41,3 +43,38 @@ def test_a_truth_at_the_edge_is_refused():
     """Contradictory settings are one message."""
     with pytest.raises(ValueError, match="expected friction and restitution between"):
         TossedCubeCfg(truth=(0.2, 0.95))
+
+
+def test_a_search_that_grows_looks_at_less_first(monkeypatch: pytest.MonkeyPatch):
+    """Hops are made with the first part of the paths; the last search looks at all of them, and goes on from where the
+    others ended. Shares that do not end with all are refused.
+    """
+    settings = replace(EXPERIMENT.smoke, steps=50, growth=(0.6, 0.8, 1.0))
+    asked: list[tuple[str, int, float]] = []
+
+    def searched(word: str):
+        def ends(errors, places, box, cfg, say=None):
+            asked.append((word, errors.keywords["steps"], float(places[0].mean())))
+            return Ends(places + 0.01, torch.zeros(len(places)))
+
+        return ends
+
+    monkeypatch.setattr(tossed_cube, "descend_many", searched("local"))
+    monkeypatch.setattr(tossed_cube, "hop_many", lambda e, at, b, c, say: searched("hops")(e, at.places, b, c))
+    starts, box = torch.full((3, 2), 0.5), Box(torch.zeros(2), torch.ones(2))
+    tossed_cube.grown(Tosses(settings), starts, box, settings, settings.search, lambda _: None)
+    assert [each[:2] for each in asked] == [("local", 30), ("hops", 30), ("local", 40), ("local", 50)]
+    assert [each[2] for each in asked] == pytest.approx([0.5, 0.51, 0.52, 0.53])
+    for growth in ((0.5,), (1.0, 0.5), ()):
+        with pytest.raises(ValueError, match="the last of them 1"):
+            TossedCubeCfg(growth=growth)
+
+
+def test_what_was_found_is_judged_on_other_tosses():
+    """Distances and angles are means over the tosses that were not searched with."""
+    tosses = Tosses(EXPERIMENT.smoke)
+    contacts = torch.tensor([[0.8, 0.1]])
+    every = tosses.paths(contacts, slice(None))[0, EXPERIMENT.smoke.tosses :]
+    truth, at = tosses.truth[0, EXPERIMENT.smoke.tosses :], tosses.predictor.spec.state.root_pos
+    apart = (every - truth)[..., at].norm(dim=-1).mean()
+    assert tossed_cube._off(tosses, contacts)[0] == pytest.approx(float(apart), rel=1e-3)

@@ -166,3 +166,22 @@ def test_single_precision_agrees_and_its_kernel_gives_the_gradients():
     assert found["single"][0] == pytest.approx(found["double"][0], rel=1e-3)
     for ours, exact in zip(found["single"][1:], found["double"][1:], strict=True):
         assert float((ours - exact).norm() / exact.norm()) < 0.01
+
+
+def test_what_is_measured_badly_counts_less():
+    """Noise on one joint alone fills the cost before errors are weighted by what is left of them, and no more than its
+    share behind; the size of all errors together stays, and so do numbers that are never wrong.
+    """
+    windows = motion(model(arm()), count=6, steps=8)
+    at = arm().state
+    noisy, random = windows.state.clone(), torch.Generator().manual_seed(3)
+    noise = torch.randn(noisy.shape[:2], generator=random, dtype=noisy.dtype)
+    noisy[..., at.joint_pos.start] += 1.0e-2 * noise
+    noisy[..., at.joint_pos.start + 1] += 1.0e-4 * noise
+    cost = cost_of(arm(), Windows(noisy, windows.control))
+    before = cost.residuals().square().mean((0, 1))
+    cost.reweigh()
+    after = cost.residuals().square().mean((0, 1))
+    assert float(before.max() / before.sum()) > 0.9
+    torch.testing.assert_close(after, after.mean().expand_as(after))
+    assert float(after.sum()) == pytest.approx(float(before.sum()), rel=1e-6)

@@ -144,3 +144,19 @@ def test_what_cannot_be_searched_is_refused():
             response_of(mechanics, mechanics.augmentation.networks_of()[0], *given)
     with pytest.raises(IdentificationError, match="rising"):
         replace(QUICK, kappas=(0.1, 0.01))
+
+
+def test_groups_that_the_path_keeps_are_taken_away(monkeypatch: pytest.MonkeyPatch):
+    """Where the path leaves nothing between too much and nothing, groups are taken away one by one, and only those
+    whose loss costs nothing.
+    """
+    mechanics, measured = candidates(), steps(torch.tensor([0.02, 0.01], dtype=torch.float64))
+    networks = mechanics.augmentation.networks_of()[0]
+    response = response_of(mechanics, networks, *measured)
+    kept = {(joint, f"joint_vel[{joint}]") for joint in ("shoulder", "elbow")}
+    more = frozenset(kept | {("elbow", "joint_pos[elbow]"), ("shoulder", "joint_vel[elbow]")})
+    monkeypatch.setattr(discovery, "_path", lambda n, r, c, ridge: [discovery.PathPoint(ridge, 0.1, more, 0.0)])
+    found = discover(networks, response, QUICK)
+    assert found.groups == kept
+    judged = {each.groups: each.error for each in found.candidates}
+    assert judged[frozenset(kept)] < 1.0e-3 < 0.1 < min(judged[found.groups - {group}] for group in kept)

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -106,3 +108,30 @@ def test_lengths_move_joints_away_from_their_parents():
     torch.testing.assert_close(made, torch.tensor([[0.0] * 3, [0.0] * 3, [0.0, 0.0, -0.1]]).double())
     with pytest.raises(IdentificationError, match="contact slots"):
         Parameterisation(with_inertias(ant()), ["lengths"])
+
+
+def test_what_is_not_named_stays():
+    """With ``only`` the parameters of other bodies and joints stay as the specification has them, also where the search
+    would begin elsewhere than at zero; gravity is the robot's. A name of nothing and a broken expression are refused.
+    """
+    spec = arm(friction=0.0)
+    found = Parameterisation(spec, ["masses", "centres", "frictions", "gravity"], only="lower|elbow")
+    axes = "xyz"
+    names = [
+        "masses: lower",
+        *(f"centres: lower {a}" for a in axes),
+        "frictions: elbow",
+        *(f"gravity: {a}" for a in axes),
+    ]
+    assert list(found.names) == names
+    values = found(torch.full((found.dim,), 0.1, dtype=torch.float64))
+    own = specified(spec)
+    assert values.mass[1] == own.mass[1] and float(values.mass[2] / own.mass[2]) == pytest.approx(math.exp(0.1))
+    torch.testing.assert_close(values.centre_of_mass[:2].float(), own.centre_of_mass[:2])
+    assert bool((values.centre_of_mass[2] != own.centre_of_mass[2]).all())
+    assert values.joint_friction[0] == 0.0 and float(values.joint_friction[1]) == pytest.approx(0.02 * math.exp(0.1))
+    everything = Parameterisation(spec, ["masses"], only=".*")
+    assert everything.names == Parameterisation(spec, ["masses"]).names
+    for only, words in (("wrist", "the name of no body or joint"), ("(", "a regular expression")):
+        with pytest.raises(IdentificationError, match=words):
+            Parameterisation(spec, ["masses"], only=only)

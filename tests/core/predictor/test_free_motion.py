@@ -21,7 +21,7 @@ from nerd_core.predictor.free_motion import FreeMotion, FreeMotionCfg
 from nerd_core.predictor.predictor import Predictor
 from nerd_core.robot.stops import LEANING, STOP_BAND
 from support.checkpoints import pendulum
-from support.robots import ant, cartpole, move_state, random_state, yaw
+from support.robots import ant, cartpole, cube, move_state, random_state, yaw
 
 AIR = PredictorCfg(network=ResidualMlpCfg(width=8, hidden=8, layers=1), token=TokenCfg(contacts=False, limits=True))
 WHOLE = PredictorCfg(
@@ -153,6 +153,19 @@ def test_all_ways_of_evaluation_agree():
         extended, past = predictor.extend(*moment, past)
         torch.testing.assert_close(cached, full[:, t], rtol=0, atol=1e-5)
         torch.testing.assert_close(extended.change, full[:, t], rtol=0, atol=1e-5)
+
+
+def test_a_body_that_nothing_drives_has_free_motion_too():
+    """A tossed cube has neither joints nor controls; high above the ground it moves as its free motion says."""
+    spec = cube()
+    predictor = shaken(Predictor(spec, WHOLE))
+    state = random_state(spec, 24, seed=3)
+    state[:, 2] += 50.0
+    control, contacts = torch.zeros(24, 0), predictor.contacts(state, PlaneGround.flat())
+    said, _ = predictor.extend(state, control, contacts)
+    assert predictor.prior is not None
+    expected = predictor.codec.apply(state, predictor.prior(state, control, contacts))
+    torch.testing.assert_close(predictor.next_state(state, said), expected, rtol=0, atol=1e-5)
 
 
 def test_prediction_turns_with_the_scene():

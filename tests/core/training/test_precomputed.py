@@ -72,6 +72,27 @@ def test_each_part_learns_alone(precompute: int):
     assert differs(predictor.network, network) and not differs(predictor.prior, solver)
 
 
+@pytest.mark.parametrize("prior", [None, FreeMotionCfg(SMALL, TokenCfg(contacts=False, limits=False))])
+def test_a_network_behind_a_prior_that_does_not_learn_is_precomputed(prior: FreeMotionCfg | None):
+    """Without a prior, or behind one of free motion, there are no parts to choose: the network changes, the prior
+    stays; without a prior all transitions count, behind one those to which the network may add something.
+    """
+    data = make_data(40, 12, seed=0)
+    torch.manual_seed(0)
+    predictor = Predictor(ROBOT, PredictorCfg(network=SMALL, token=TokenCfg(limits=True), prior=prior))
+    frozen = [] if predictor.prior is None else state_of(predictor.prior)
+    network = state_of(predictor.network)
+    result = train(predictor, data, None, replace(CFG, precompute=200), quiet=True)
+    assert differs(predictor.network, network)
+    assert predictor.prior is None or not differs(predictor.prior, frozen)
+    assert result.updates == CFG.updates
+    regimes, batch = Regimes(ROBOT), next(WindowSampler(data, 1, data.transitions, 0))
+    precomputed = PrecomputedTransitions(predictor, WindowSampler(data, 1, data.transitions, 0), 1, regimes)
+    encoded = predictor.encode(batch.state[:, :-1], batch.control, None)
+    active = encoded.active
+    assert precomputed.count == (len(batch.state) if active is None else int(active.sum()))
+
+
 def test_a_precomputed_loss_is_that_of_the_predictor():
     """What is precomputed gives the loss that the predictor itself has on transitions to which its network may add."""
     data, predictor = make_data(40, 12, seed=0), fresh()

@@ -120,11 +120,11 @@ def _draw(spec: RobotSpec, cfg: InitialStateCfg, count: int, generator: torch.Ge
     def symmetric(*shape: int) -> torch.Tensor:
         return torch.rand(*shape, generator=generator) * 2.0 - 1.0
 
-    slides = torch.tensor([joint.kind == "prismatic" for joint in spec.joints])
+    slides = torch.tensor([joint.kind == "prismatic" for joint in spec.joints], dtype=torch.bool)
     far = torch.where(slides, cfg.slide, math.pi)
     lower = torch.tensor([joint.lower for joint in spec.joints]).maximum(-far)
     upper = torch.tensor([joint.upper for joint in spec.joints]).minimum(far)
-    turning = torch.tensor([bool(joint.wraps) for joint in spec.joints])
+    turning = torch.tensor([bool(joint.wraps) for joint in spec.joints], dtype=torch.bool)
     lower, upper = torch.where(turning, -far, lower), torch.where(turning, far, upper)
     middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower) * cfg.joint_pos_share
     joint_pos = middle + half * symmetric(count, len(spec.joints))

@@ -65,6 +65,53 @@ class Phase:
     """Names of the earlier phases whose results or files are used."""
 
 
+class PhaseRun:
+    """Runs phases one after the other, and keeps what they found."""
+
+    def __init__(self, out: Path, console: Console | None = None):
+        """Begins or goes on with a run.
+
+        Args:
+            out: Folder of the run, where each phase gets a folder.
+            console: Where to say what is going on.
+        """
+        self.out = out
+        self.console = console or Console(stderr=True, highlight=False, soft_wrap=True)
+        self.results: dict[str, Any] = {}
+        """Result of each phase by name, with its ``seconds``."""
+        self._keys: dict[str, str] = {}
+
+    def run(self, phase: Phase, place: str, left: float) -> dict[str, Any]:
+        """Runs a phase, unless it is done, and returns its result.
+
+        Args:
+            phase: What to do. It may use the results of those that it needs, which were run before it.
+            place: Which phase it is, for people.
+            left: How long this and all later phases take, roughly [s].
+        """
+        folder = self.out / phase.name
+        key = self._keys[phase.name] = _key(phase, [self._keys[name] for name in phase.needs])
+        head = f"[bold]\\[{place}] {phase.title}[/bold]"
+        done = read_result(folder, key)
+        if done is not None:
+            self.results[phase.name] = done
+            self.console.print(f"{head}: done before, in {_time(done['seconds'])}")
+            return done
+        self.console.print(f"\n{head}: {phase.purpose}")
+        self.console.print(f"[dim]about {_time(phase.seconds)}; about {_time(left)} to the end[/dim]")
+        before = _prepare(folder, key)
+        start = time.monotonic()
+        try:
+            result = phase.run(folder, self.results)
+        except BaseException:
+            _write(folder / "seconds.json", before + time.monotonic() - start)
+            raise
+        found = self.results[phase.name] = {**result, "seconds": round(before + time.monotonic() - start, 1)}
+        _write(folder / RESULT, found)
+        self.console.print(f"[dim]took {_time(found['seconds'])}[/dim]")
+        return found
+
+
 def run_phases(phases: Sequence[Phase], out: Path, console: Console | None = None) -> dict[str, Any]:
     """Runs the phases that are not done yet.
 
@@ -76,32 +123,10 @@ def run_phases(phases: Sequence[Phase], out: Path, console: Console | None = Non
     Returns:
         Result of each phase by name, with its ``seconds``.
     """
-    console = console or Console(stderr=True, highlight=False, soft_wrap=True)
-    results: dict[str, Any] = {}
-    keys: dict[str, str] = {}
+    run = PhaseRun(out, console)
     for number, phase in enumerate(phases, start=1):
-        folder = out / phase.name
-        key = keys[phase.name] = _key(phase, [keys[name] for name in phase.needs])
-        head = f"[bold]\\[{number}/{len(phases)}] {phase.title}[/bold]"
-        done = read_result(folder, key)
-        if done is not None:
-            results[phase.name] = done
-            console.print(f"{head}: done before, in {_time(done['seconds'])}")
-            continue
-        left = sum(later.seconds for later in phases[number - 1 :])
-        console.print(f"\n{head}: {phase.purpose}")
-        console.print(f"[dim]about {_time(phase.seconds)}; about {_time(left)} to the end[/dim]")
-        before = _prepare(folder, key)
-        start = time.monotonic()
-        try:
-            result = phase.run(folder, results)
-        except BaseException:
-            _write(folder / "seconds.json", before + time.monotonic() - start)
-            raise
-        results[phase.name] = {**result, "seconds": round(before + time.monotonic() - start, 1)}
-        _write(folder / RESULT, results[phase.name])
-        console.print(f"[dim]took {_time(results[phase.name]['seconds'])}[/dim]")
-    return results
+        run.run(phase, f"{number}/{len(phases)}", sum(later.seconds for later in phases[number - 1 :]))
+    return run.results
 
 
 def read_result(folder: Path, key: str) -> dict[str, Any] | None:

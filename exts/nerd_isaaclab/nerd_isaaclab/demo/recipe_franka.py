@@ -40,3 +40,31 @@ REPRODUCE = Recipe(
     policies=POLICIES,
 )
 """The shipped model ``franka``: mechanics with learned rules of its stops."""
+
+NETWORK = Recipe(
+    name="franka-network",
+    title="Franka, network",
+    stages=(
+        Stage(
+            (
+                Collection(TORQUE, transitions=512_000, workers=1, seed=81),
+                Collection(POSITION, transitions=307_200, workers=1, seed=82),
+            ),
+            Training(
+                minutes=None,
+                options=(
+                    *("--preset", "residual", "--within-data", "--precompute", "400000", "--token.no-contacts"),
+                    *("--normaliser-transitions", "200000", "--batch-size", "1024"),
+                    *("--network.width", "64", "--network.hidden", "128", "--network.kinks", "32"),
+                    *("--network.layers", "3", "--optimiser.lr", "5e-3", "--regime-power", "0.5"),
+                    *("--updates", "9400", "--validations", "2", "--validation-horizons", "10", "100"),
+                    *("--validation-trajectories", "96"),
+                ),
+                seconds=120.0,
+            ),
+        ),
+    ),
+    evaluations=EVALUATIONS,
+    policies=POLICIES,
+)
+"""The shipped model ``franka-network``, which knows no mechanics."""

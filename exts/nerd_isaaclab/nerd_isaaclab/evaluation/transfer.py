@@ -46,6 +46,9 @@ class TransferCfg:
     """Seed of the starts and of all that is drawn later: commands, noise."""
     record: str | Path | None = None
     """Folder for the motion of the first episodes: ``physx.json`` and ``neural.json``."""
+    physx: tuple[str, ...] = ()
+    """Changes of the task's configuration in PhysX alone, where the robot there is not what the model's specification
+    says: ``env.nerd.calibration=real.json``."""
     overrides: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
     """Changes of the task's configuration, env.<field>=<value>."""
 
@@ -113,7 +116,7 @@ def transfer(cfg: TransferCfg, quiet: bool = False) -> TransferResult:
         FileNotFoundError: There is no such policy.
     """
     check_task(cfg.task)
-    for word in cfg.overrides:
+    for word in (*cfg.overrides, *cfg.physx):
         if word.lstrip("+~").split("=")[0] in ("env.nerd.mode", "env.nerd.checkpoint"):
             raise TransferError(
                 f"got the override '{word}', expected none of env.nerd.mode and env.nerd.checkpoint: both modes are "
@@ -163,7 +166,7 @@ def _score(cfg: TransferCfg, mode: Mode, quiet: bool) -> ScoreResult:
         num_envs=cfg.episodes,
         seed=cfg.seed,
         record=None if cfg.record is None else Path(cfg.record, f"{mode}.json"),
-        overrides=(*(("env.nerd.mode=physx",) if mode == "physx" else ()), *cfg.overrides),
+        overrides=(*(("env.nerd.mode=physx", *cfg.physx) if mode == "physx" else ()), *cfg.overrides),
     )
     try:
         return score(asked, quiet)

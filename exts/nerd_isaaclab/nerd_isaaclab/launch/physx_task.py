@@ -63,10 +63,13 @@ def check_overrides(env_cfg: Any, overrides: list[str]) -> None:
         path, equals, _ = word.partition("=")
         here: Any = env_cfg
         for name in path.split(".")[1:]:
+            if isinstance(here, (list, tuple)):
+                raise ValueError(
+                    f"got the override '{word}', but '{name}' would be in a list of {len(here)}, which Isaac Lab's "
+                    "overrides do not reach: change it in the configuration of the task, or of one derived from it"
+                )
             fields = here if isinstance(here, dict) else vars(here) if hasattr(here, "__dict__") else {}
-            if isinstance(here, (list, tuple)) and name.isdecimal() and int(name) < len(here):
-                here = here[int(name)]
-            elif name in fields:
+            if name in fields:
                 here = fields[name]
             else:
                 near = difflib.get_close_matches(name, [str(field) for field in fields], n=1)

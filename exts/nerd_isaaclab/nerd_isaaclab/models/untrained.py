@@ -74,18 +74,31 @@ def init_model(cfg: InitModelCfg, out: str | Path) -> Path:
     from nerd_core import checkpoint
     from nerd_core.files.provenance import describe_run
     from nerd_core.robot.spec import RobotSpec
-    from nerd_core.training.feasibility import choose_device
 
     out = Path(out)
     check_task(cfg.task)
     if out.exists() or out.is_symlink():
         raise InitError(f"'{out}' exists: name a folder that does not, nothing is overwritten")
     require_folder(out, "--out")
-    order = dataclasses.replace(cfg, device=str(choose_device(cfg.device)))
-    plain = EngineProcess("nerd_isaaclab.models.worker", order, environment={"OMP_NUM_THREADS": "1"}).wait(InitError)
-    found = from_plain(TaskRobot, plain)
+    found = robot_of_task(cfg)
     predictor = untrained_model(RobotSpec.from_json(found.spec), found.sees_ground)
     return checkpoint.save(out, predictor, provenance=describe_run(), card=card_of(cfg.task, predictor))
+
+
+def robot_of_task(cfg: InitModelCfg) -> TaskRobot:
+    """Reads the specification of a task's robot, in a process with an engine of its own.
+
+    Args:
+        cfg: Whose robot.
+
+    Raises:
+        ValueError: The task cannot be started.
+    """
+    from nerd_core.training.feasibility import choose_device
+
+    order = dataclasses.replace(cfg, device=str(choose_device(cfg.device)))
+    plain = EngineProcess("nerd_isaaclab.models.worker", order, environment={"OMP_NUM_THREADS": "1"}).wait(InitError)
+    return from_plain(TaskRobot, plain)
 
 
 def untrained_model(spec: RobotSpec, sees_ground: bool = True) -> Predictor:

@@ -52,8 +52,9 @@ LEAST_AT_ONCE = 32
 MOST_GAIN = 1.0
 """What is kept of how much better an estimate was: an old success does not speak for it for long."""
 
-SURPRISE_SECONDS, SURPRISING = 0.2, 2.0
-"""Over how long errors are called surprising [s], and how many times the usual ones they are then."""
+SURPRISE_SECONDS, SURPRISING, ATTENTIVE = 0.2, 2.0, 1.3
+"""Over how long errors are called surprising [s], how many times the usual ones they are then, and from how many on an
+environment is followed in each of its looks."""
 
 
 class Follower:
@@ -143,33 +144,63 @@ class Follower:
             self._look(rows, state[rows], control[rows], measured[rows])
 
     def _look(self, rows: Tensor, state: Tensor, control: Tensor, measured: Tensor) -> None:
-        """One look at some environments."""
-        numbers, (low, high) = self.numbers[rows], (self.directions.lower, self.directions.upper)
-        steps = torch.where(numbers + self.directions.steps > high, -self.directions.steps, self.directions.steps)
-        moved = numbers + torch.diag_embed(steps).transpose(0, 1)  # (P, M, P): the p-th has its p-th number moved
-        settled = self.usual is not None
-        tried = torch.cat((torch.zeros_like(numbers)[None], numbers[None], moved)) if settled else numbers[None]
-        said = self._velocity_after(rows, state, control, tried)
-        missing = measured[:, self._velocities] - said  # (K, M, V)
-        sane = missing.isfinite().all(-1).all(0)
-        if not settled or self.usual is None:
-            self._learn_usual(missing[0][sane])
+        """One look at some environments: at all of them with the specification and the estimate, and at those that are
+        followed in this look with each number moved, too.
+        """
+        numbers, everyone = self.numbers[rows], torch.arange(len(rows), device=rows.device)
+        if self.usual is None:
+            missing = measured[:, self._velocities] - self._velocity_after(rows, state, control, everyone, numbers)
+            self._learn_usual(missing[missing.isfinite().all(-1)])
             return
-        missing = torch.where(sane[:, None], missing / self.usual, 0.0)
-        nominal, own = missing[0], missing[1]
-        slope = torch.where(sane[:, None], (own - missing[2:]).nan_to_num() / steps.t()[..., None], 0.0)
-        slope = slope.permute(1, 2, 0)  # (M, V, P)
+        followed = self._followed(rows)
+        steps = self._steps_from(numbers[followed])  # (F, P)
+        moved = numbers[followed] + torch.diag_embed(steps).transpose(0, 1)  # (P, F, P): the p-th number is moved
+        which = torch.cat((everyone, everyone, followed.repeat(len(moved))))
+        tried = torch.cat((torch.zeros_like(numbers), numbers, moved.flatten(0, 1)))
+        said = self._velocity_after(rows, state, control, which, tried)
+        missing = (measured[which][:, self._velocities] - said) / self.usual
+        nominal, own, beside = missing.split([len(rows), len(rows), len(which) - 2 * len(rows)])
+        beside = beside.unflatten(0, (len(moved), -1))  # (P, F, V)
+        sane = (nominal.isfinite() & own.isfinite()).all(-1)
+        sane[followed] &= beside.isfinite().all(-1).all(0)
+        nominal, own = (torch.where(sane[:, None], each, 0.0) for each in (nominal, own))
+        slope = torch.where(sane[followed, None], (own[followed] - beside).nan_to_num() / steps.t()[..., None], 0.0)
+        self._follow(rows, followed, own[followed], slope.permute(1, 2, 0), sane[followed])
+        self._judge(rows, nominal, own, sane)
+
+    def _followed(self, rows: Tensor) -> Tensor:
+        """Places among some environments of those whose numbers are followed in this look, shape (F,): those that
+        surprise, and of the calm ones those whose turn it is.
+        """
+        turn = (rows + self.looks) % self.cfg.calm == 0
+        return torch.nonzero(turn | (self.surprise[rows] > ATTENTIVE))[:, 0]
+
+    def _steps_from(self, numbers: Tensor) -> Tensor:
+        """How far numbers are moved for differences, away from the end of their range, shape (F, P)."""
+        steps = self.directions.steps
+        return torch.where(numbers + steps > self.directions.upper, -steps, steps)
+
+    def _follow(self, rows: Tensor, followed: Tensor, own: Tensor, slope: Tensor, sane: Tensor) -> None:
+        """Brings the numbers of the followed environments nearer to what was measured; time passes for all.
+
+        Args:
+            rows: All that are looked at, shape (M,).
+            followed: Places of the followed ones among them, shape (F,).
+            own: Errors of their estimates, in usual ones, shape (F, V).
+            slope: How predictions change with the numbers, shape (F, V, P).
+            sane: Where all of that is finite, shape (F,).
+        """
+        eye = torch.eye(self.directions.dim, device=own.device)
+        self.covariance[rows] = self._wandered(rows, eye)
+        chosen = rows[followed]
         weight = (self.cfg.outlier / own.abs().clamp(min=self.cfg.outlier)) / self.cfg.inflation**2
-        eye = torch.eye(self.directions.dim, device=numbers.device)
-        covariance = self._wandered(rows, eye)
         weighted = slope.transpose(1, 2) * weight[:, None]
-        information = torch.linalg.inv(covariance) + weighted @ slope
-        covariance = torch.linalg.inv(information)
+        covariance = torch.linalg.inv(torch.linalg.inv(self.covariance[chosen]) + weighted @ slope)
         covariance = 0.5 * (covariance + covariance.transpose(1, 2))
         change = (covariance @ (weighted @ own[..., None]))[..., 0]
-        numbers = torch.where(sane[:, None], (numbers + change).clamp(low, high), numbers)
-        self.numbers[rows], self.covariance[rows] = numbers, covariance
-        self._judge(rows, nominal, own, sane)
+        numbers = (self.numbers[chosen] + change).clamp(self.directions.lower, self.directions.upper)
+        self.numbers[chosen] = torch.where(sane[:, None], numbers, self.numbers[chosen])
+        self.covariance[chosen] = covariance
 
     def _wandered(self, rows: Tensor, eye: Tensor) -> Tensor:
         """Covariances after the time between two looks, none larger than at first."""
@@ -208,15 +239,21 @@ class Follower:
         self.usual = usual.clamp(min=max(LEAST_ERROR, LEAST_SHARE * float(usual.mean())))
         self._level = float(_robust(seen / self.usual, self.cfg.outlier).mean())
 
-    def _velocity_after(self, rows: Tensor, state: Tensor, control: Tensor, tried: Tensor) -> Tensor:
-        """Velocities after a step with each of some numbers, shapes (K, M, P) to (K, M, V)."""
-        count, contacts = len(tried), self.predictor.contacts(state, self.ground, rows)
-        many, controls = (each.repeat(count, 1) for each in (state, control))
-        touching = None if contacts is None else contacts.map(lambda each: each.repeat(count, *[1] * (each.dim() - 1)))
-        parameters, controls = self.directions(tried.flatten(0, 1), controls)
-        prediction, _ = self.predictor.extend(many, controls, touching, None, parameters)
-        after = self.predictor.next_state(many, prediction)
-        return after[:, self._velocities].unflatten(0, (count, -1))
+    def _velocity_after(self, rows: Tensor, state: Tensor, control: Tensor, which: Tensor, tried: Tensor) -> Tensor:
+        """Velocities after a step of robots with some numbers, shape (B, V).
+
+        Args:
+            rows: Environments, shape (M,).
+            state: Their states, shape (M, S).
+            control: Their controls, shape (M, C).
+            which: Place among them of each robot that is tried, shape (B,).
+            tried: Its numbers, shape (B, P).
+        """
+        contacts = self.predictor.contacts(state, self.ground, rows)
+        touching = None if contacts is None else contacts.map(lambda each: each[which])
+        parameters, controls = self.directions(tried, control[which])
+        prediction, _ = self.predictor.extend(state[which], controls, touching, None, parameters)
+        return self.predictor.next_state(state[which], prediction)[:, self._velocities]
 
 
 def _robust(missing: Tensor, limit: float) -> Tensor:

@@ -24,6 +24,7 @@ import torch
 import tyro
 
 from .. import checkpoint
+from ..contact.grounds import PlaneGround
 from ..files.bounds import bounded, check_bounds
 from ..files.outputs import require_folder
 from ..identification.motion_data import MotionData, completed, read_motion
@@ -95,6 +96,7 @@ def main(argv: list[str]) -> int:
         bounds=parse_bounds(command.bounds),
         out=command.out,
         resume=command.resume,
+        ground=PlaneGround.flat() if predictor.needs_contacts else None,
         say=say,
     )
     say(found.report.text())

@@ -72,7 +72,7 @@ class DiscoveryCfg:
     """Seed of the first of :attr:`seeds` runs."""
     seeds: int = bounded(10, at_least=1, at_most=1000)
     """Runs with joint damping, with other motion and first weights."""
-    other_seeds: int = bounded(3, at_least=1, at_most=1000)
+    other_seeds: int = bounded(10, at_least=1, at_most=1000)
     """The same of each other case."""
     cases: tuple[Case, ...] = get_args(Case)
     """What the joints have."""
@@ -218,7 +218,13 @@ def run(settings: DiscoveryCfg, say: Say) -> Result:
                 say(f"{case}, seed {seed}:\n{found.table()}")
                 plots[f"path_{case}"] = partial(_plot_path, found, settings.lasso)
         say(f"{case}: {right} of {seeds} seeds leave what is there alone")
-        figures |= {f"surviving_inputs_{case}": names[0], f"right_{case}": right, f"seeds_{case}": seeds}
+        figures |= {
+            f"surviving_inputs_{case}": names[0],
+            f"surviving_inputs_{case}_by_seed": " | ".join(names),
+            f"right_{case}": right,
+            f"seeds_{case}": seeds,
+            f"share_right_{case}": right / seeds,
+        }
         if case == "damping":
             values = torch.tensor(dampings, dtype=torch.float64)
             errors = (values / torch.tensor(DAMPING, dtype=torch.float64) - 1.0).abs()
@@ -226,6 +232,7 @@ def run(settings: DiscoveryCfg, say: Say) -> Result:
                 "surviving_inputs": names[0],
                 "damping": values[0].tolist(),
                 "damping_error": float(errors.amax()),
+                "damping_error_by_seed": errors.amax(1).tolist(),
                 "damping_error_mean": float(errors.mean()),
             }
     if "damping" in settings.cases:

@@ -16,8 +16,9 @@ for 900 steps from the first states: the hybrid, a long short-term memory, a fee
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -75,6 +76,8 @@ class SwimmerCfg:
     many: int = bounded(1000, at_least=0)
     """Trajectories from which the long short-term memory is learned once more, in the first medium that is water; 0 for
     none."""
+    many_updates: int = bounded(6000, at_least=1)
+    """Updates of that one, which has more to learn from."""
 
     def __post_init__(self):
         check_bounds(self)
@@ -111,8 +114,8 @@ def run(settings: SwimmerCfg, say: Say) -> Result:
             for shift in (0, 1000)
         )
         movers = _movers(settings, seen.first(settings.learned_steps), say)
-        count = movers.parameters
-        figures["parameters_hybrid"] = count
+        figures |= {f"parameters_{name}": count for name, count in movers.parameters.items()}
+        figures |= {f"processor_s_{name}_{medium}": spent for name, spent in movers.processor_s.items()}
         curves = {}
         for name, move in movers.movers.items():
             curves[name] = errors(move, seen)
@@ -139,21 +142,27 @@ class Movers(NamedTuple):
 
     movers: dict[str, Mover]
     """By name of the model."""
-    parameters: int
-    """Weights of the hybrid's networks."""
+    parameters: dict[str, int]
+    """Numbers of weights that were learned."""
+    processor_s: dict[str, float]
+    """Time of the processor that learning took [s]."""
 
 
 def _movers(cfg: SwimmerCfg, motion: Motion, say: Say) -> Movers:
     """All models, learned from motion."""
+    begin = time.process_time()
     hybrid = hybrid_of(cfg, motion, say)
-    networks = {}
+    movers: dict[str, Mover] = {"hybrid": partial(_moved_by, hybrid)}
+    parameters, spent = {"hybrid": weights_of(hybrid)}, {"hybrid": time.process_time() - begin}
     for name, make in BASELINES.items():
         torch.manual_seed(cfg.seed)
-        networks[name] = fit(make(), *motion, cfg.baseline, cfg.seed)
-    movers = {"hybrid": partial(_moved_by, hybrid)}
-    movers |= {name: partial(_moved_by_network, each) for name, each in networks.items()}
+        begin = time.process_time()
+        network = fit(make(), *motion, cfg.baseline, cfg.seed)
+        spent[name] = time.process_time() - begin
+        parameters[name] = sum(each.numel() for each in network.parameters())
+        movers[name] = partial(_moved_by_network, network)
     movers["plain"] = partial(_moved_by, mechanics_of(()))
-    return Movers(movers, weights_of(hybrid))
+    return Movers(movers, parameters, spent)
 
 
 def mechanics_of(texts: tuple[str, ...]) -> Predictor:
@@ -221,7 +230,8 @@ def _learned_from_many(cfg: SwimmerCfg, medium: str) -> Mover:
     """A long short-term memory that has learned from many trajectories."""
     motion = trajectories(MEDIA[medium], cfg.many, cfg.learned_steps, cfg.seed + 2000)
     torch.manual_seed(cfg.seed)
-    return partial(_moved_by_network, fit(LstmStep(), *motion, cfg.baseline, cfg.seed))
+    how = replace(cfg.baseline, updates=cfg.many_updates)
+    return partial(_moved_by_network, fit(LstmStep(), *motion, how, cfg.seed))
 
 
 def _plot(curves: dict[str, Tensor], learned: int, medium: str, path: Path) -> None:

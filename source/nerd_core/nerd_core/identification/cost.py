@@ -37,6 +37,9 @@ LEAST_UNIT = 1.0e-3
 """Smallest unit of an error [rad, m, rad/s or m/s]: what does not move in the data must not weigh infinitely much."""
 
 
+LEAST_SHARE = 1.0e-3
+"""Smallest factor by which errors are weighted more: what is never wrong must not weigh infinitely much."""
+
 DIFFERENCES = {"double": 1.0e-4, "single": 3.0e-3}
 """Step of central differences, in free numbers and in learned weights, by precision."""
 
@@ -219,6 +222,15 @@ class RolloutCost:
         """Errors of all states in their units, weighted, shape (N, steps, D)."""
         everything = torch.arange(len(self.windows))
         return torch.cat([self._errors(rows, steps) for rows in everything.split(self.cfg.chunk)])
+
+    @torch.no_grad()
+    def reweigh(self) -> None:
+        """Brings the errors of all numbers of a state to one size, so that what is measured badly for how far it goes
+        counts as little as its errors tell; their size all together stays.
+        """
+        left = self.residuals().square().mean((0, 1)).sqrt()
+        common = left.square().mean().sqrt().clamp(min=1.0e-300)
+        self.unit = self.unit * (left / common).clamp(min=LEAST_SHARE)
 
     @torch.no_grad()
     def jacobian(self, steps: int | None = None, index: Tensor | None = None) -> Tensor:

@@ -11,7 +11,8 @@ the last). With ``w`` for such groups and ``u`` for all other weights, what is m
 
 by Adam with proximal steps, after each of which a group that is not worth it *is* zero. The price ``kappa`` rises along
 a path; each set of groups that is left somewhere on it is fitted again without a price, and judged on held-out folds.
-The smallest one that is not worse than the best by more than the standard error, or explains enough, is chosen.
+The smallest one that is not worse than the best by more than the standard error, or explains enough, is chosen; groups
+are then taken away from it one by one as long as that holds (a path may leave nothing between too much and too little).
 
 A step is linear in forces as long as nothing strikes a stop or the ground, so mechanics say once for each measured step
 which forces it would have taken (:func:`response_of`), and a search of thousands of fits takes seconds.
@@ -199,11 +200,21 @@ def discover(
     sets = {each.groups for each in path} | {frozenset(), frozenset(groups)}
     order = torch.randperm(len(response.needed), generator=torch.Generator().manual_seed(cfg.seed))
     folds = order.tensor_split(cfg.folds)
-    candidates = [_judged(networks, response, cfg, chosen, folds) for chosen in sets]
-    candidates.sort(key=lambda each: (-len(each.groups), sorted(each.groups)))
-    best = min(candidates, key=lambda each: each.error)
-    near = [each for each in candidates if each.error <= max(best.error + best.spread, cfg.enough)]
+    judged = {each: _judged(networks, response, cfg, each, folds) for each in sets}
+    best = min(judged.values(), key=lambda each: each.error)
+    limit = max(best.error + best.spread, cfg.enough)
+    near = [each for each in judged.values() if each.error <= limit]
     chosen = min(near, key=lambda each: (len(each.groups), each.error))
+    # What the path kept beside what is needed: groups whose price was paid because two features are cheaper than one.
+    while chosen.groups:
+        for group in sorted(chosen.groups):
+            fewer = chosen.groups - {group}
+            judged.setdefault(fewer, judged.get(fewer) or _judged(networks, response, cfg, fewer, folds))
+        fewer = min((judged[chosen.groups - {group}] for group in chosen.groups), key=lambda each: each.error)
+        if fewer.error > limit:
+            break
+        chosen = fewer
+    candidates = sorted(judged.values(), key=lambda each: (-len(each.groups), sorted(each.groups)))
     fitted = in_own_units(refit(networks, response, cfg, chosen.groups), response)
     return Discovery(chosen.groups, fitted, path, candidates)
 

@@ -19,6 +19,7 @@ Example::
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -86,13 +87,14 @@ class Parameterisation:
     names: tuple[str, ...]
     """Name of each free number."""
 
-    def __init__(self, spec: RobotSpec, groups: Iterable[str], bounds: Bounds | None = None):
+    def __init__(self, spec: RobotSpec, groups: Iterable[str], bounds: Bounds | None = None, only: str = ".*"):
         """Lays out the free numbers. Raises :class:`IdentificationError` for what contradicts itself.
 
         Args:
             spec: The robot, with the inertias of its bodies.
             groups: Some of :data:`GROUPS`.
             bounds: Lower and upper bounds of the values of groups, SI.
+            only: Regular expression for names of bodies and joints: the values of all others stay as they are.
         """
         self.spec, self.groups = spec, tuple(dict.fromkeys(groups))
         self.bounds = dict(bounds or {})
@@ -104,9 +106,15 @@ class Parameterisation:
         self._parts: list[tuple[str, slice, Callable[[Tensor], Tensor]]] = []
         for group in self.groups:
             labels, value = getattr(self, f"_{GROUPS[group].of}_part")(group, start)
+            labels, value = self._narrowed(group, labels, value, start, only)
             self._parts.append((group, slice(len(names), len(names) + len(labels)), value))
             names += [f"{group}: {label}" for label in labels]
         self.names = tuple(names)
+        if self.groups and not names:
+            raise IdentificationError(
+                f"got '{only[:60]}', which is the name of no body or joint of '{spec.name}' whose parameters are "
+                f"looked for, expected some of {', '.join([*spec.body_names, *spec.joint_names][:12])}"
+            )
 
     @property
     def dim(self) -> int:
@@ -134,6 +142,35 @@ class Parameterisation:
         return {group: value(free[where]) for group, where, value in self._parts}
 
     # -- the kinds of groups ---------------------------------------------------------------------------------------
+
+    def _narrowed(
+        self,
+        group: str,
+        labels: list[str],
+        value: Callable[[Tensor], Tensor],
+        start: PhysicalParameters,
+        only: str,
+    ) -> tuple[list[str], Callable[[Tensor], Tensor]]:
+        """A group without what belongs to bodies or joints whose names do not match."""
+        of = GROUPS[group].of
+        if of == "robot":
+            return labels, value
+        names = self.spec.joint_names if of == "joints" else self.spec.body_names
+        try:
+            matching = [re.fullmatch(only, name) is not None for name in names]
+        except re.error as error:
+            raise IdentificationError(f"got '{only[:60]}', expected a regular expression: {error}") from None
+        if all(matching):
+            return labels, value
+        kept = [name for name, matches in zip(names, matching, strict=True) if matches]
+        places = [i for i, label in enumerate(labels) if any(f"{label} ".startswith(f"{name} ") for name in kept)]
+        rows, columns, own = torch.tensor(matching), torch.tensor(places), getattr(start, GROUPS[group].fields[-1])
+
+        def narrowed(free: Tensor) -> Tensor:
+            made = value(free.new_zeros(len(labels)).index_copy(0, columns, free))
+            return torch.where(rows.view(-1, *[1] * (made.dim() - 1)), made, own)
+
+        return [labels[i] for i in places], narrowed
 
     def _bodies_part(self, group: str, start: PhysicalParameters) -> tuple[list[str], Callable[[Tensor], Tensor]]:
         assert start.mass is not None and start.centre_of_mass is not None and start.inertia is not None

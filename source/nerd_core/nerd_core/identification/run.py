@@ -60,6 +60,12 @@ class IdentifyCfg:
     first_state_noise: tuple[float, float] | None = bounded(None, above=0.0)
     """Standard deviations of measured positions [rad or m] and velocities [rad/s or m/s], to look for the first
     state of each window as well; by default they are taken as measured."""
+    only: str = ".*"
+    """Regular expression for the names of bodies and joints whose parameters are looked for; those of all others stay.
+    What does not move in the data is better left out."""
+    reweigh: int = bounded(0, at_least=0, at_most=20)
+    """Rounds after the search in which each number of a state is weighted by what is left of its errors, and the search
+    of whole windows goes on: where noise is a larger share of some motion (fingers that hardly move) than of other."""
     polish: int = bounded(0, at_least=0)
     """Iterations of L-BFGS on all windows after Adam."""
     descent: DescentCfg = field(default_factory=DescentCfg)
@@ -114,7 +120,7 @@ def identify(
             f"got a model of '{predictor.spec.name}' whose prior takes no physical parameters, expected mechanics: "
             "start from a specification (--spec), or from a model that was trained with --preset mechanics"
         )
-    parameterisation = Parameterisation(predictor.spec, cfg.parameters, bounds)
+    parameterisation = Parameterisation(predictor.spec, cfg.parameters, bounds, cfg.only)
     train = motion.windows("train", cfg.seconds, cfg.stride, cfg.windows)
     held = motion.windows("held-out", cfg.seconds, cfg.seconds, cfg.windows)
     say(f"{len(train)} windows of {train.steps} steps to identify from, {len(held)} held out")
@@ -130,9 +136,10 @@ def identify(
     )
     if not cost.variables.leaves():
         raise IdentificationError("got nothing to identify, expected parameters (--parameters) or --learn-weights")
-    started = cost.value()
+    started, units = cost.value(), cost.unit
     _search(cost, cfg, out, resume, say)
-    ended = cost.value()
+    weighted, cost.unit = cost.unit, units  # the costs before and after are told in the same units
+    ended, cost.unit = cost.value(), weighted
     told = identifiability(cost) if parameterisation.dim else None
     made = with_parameters(predictor, parameterisation, cost.variables.free)
     after = replay(made, held, ground)
@@ -194,6 +201,9 @@ def _search(cost: RolloutCost, cfg: IdentifyCfg, out: Path | None, resume: bool,
         descend(cost, _one_stage(cfg.descent, share, number), say)
         if out is not None:
             _save(cost, out, number + 1)
+    for number in range(cfg.reweigh):
+        cost.reweigh()
+        descend(cost, _one_stage(cfg.descent, 1.0, len(cfg.descent.growth) + number), say)
     if cfg.polish:
         descend(cost, DescentCfg("lbfgs", (1.0,), cfg.polish), say)
 

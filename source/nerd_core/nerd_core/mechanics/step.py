@@ -177,6 +177,16 @@ class Mechanics(nn.Module):
         share = smooth_share(self.spec.physics_dt / self.solver.substeps, smoothing_time)
         return altered(self, {}, {"solver": altered(self.solver, {}, smooth_share=share)}, _kernels={}, _gradients={})
 
+    def update_statistics(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> None:
+        """Takes transitions of the training data into the units of what networks inside see: here there are none."""
+
+    def finalise_statistics(self) -> None:
+        """Fixes those units."""
+
+    def penalty(self) -> Tensor | float:
+        """What networks inside add to the loss."""
+        return 0.0
+
     @property
     def gravity(self) -> Tensor:
         """Gravity, environment axes [m/s^2], shape (3, 1 or M)."""

@@ -207,7 +207,8 @@ class Views(nn.Module):
             views: What each symmetry does to the numbers, all of one length.
         """
         super().__init__()
-        self.register_buffer("_source", torch.tensor([view.source for view in views]), persistent=False)
+        source = torch.tensor([view.source for view in views], dtype=torch.long)
+        self.register_buffer("_source", source, persistent=False)
         self.register_buffer("_sign", torch.tensor([view.sign for view in views]).float(), persistent=False)
         count = len(views[0].source)
         falling = self._sign * torch.linspace(1.0, 1.0 / max(1, count), count)
@@ -386,7 +387,8 @@ def _anchors(spec: RobotSpec) -> tuple[Tensor, Tensor]:
         axis = quat_rotate(torch.tensor(body.parent_quat).double(), torch.tensor(spec.joints[number].axis).double())
         anchors[number] = places[parent] + arm
         axes[number] = torch.nn.functional.normalize(quat_rotate(root, quat_rotate(turn, axis)), dim=-1)
-    return torch.stack(anchors), torch.stack(axes)
+    empty = torch.zeros(0, 3).double()
+    return (torch.stack(anchors), torch.stack(axes)) if anchors else (empty, empty)
 
 
 def _matrix(axes: SignedPermutation) -> Tensor:

@@ -34,7 +34,7 @@ FINE_SCALE = 3.0e-4
 a twentieth of a millimetre; a tenth more, and the solver pushes it out at a centimetre a second."""
 
 JOINT_SCORE_WEIGHT = 0.01
-"""Weight of a joint's position beside the nearness of a slot, when one of several equivalent views is chosen."""
+"""Weight of a joint's position, or of a distant slot's nearness, when one of several equivalent views is chosen."""
 
 
 @dataclass(frozen=True)
@@ -400,10 +400,12 @@ class Tokenizer(nn.Module):
         names = [name for name in ("joint_pos", "joint_sin") if name in self.slices]
         joints = [JOINT_SCORE_WEIGHT * tokens[..., self.slices[name]] for name in names]
         if not self.has_contacts:
-            return torch.cat(joints, dim=-1)
+            return torch.cat(joints or [tokens[..., :0]], dim=-1)
         contacts = self._require(contacts)
         if self.contact_model is not None:
             near = 1.0 - tokens[..., self.slices["contact_gap_next"]] / GAP_BAND
+            if not joints:  # nothing else decides between slots beyond that band
+                near = near + JOINT_SCORE_WEIGHT * (1.0 - contacts.distance / self._gate)
         else:
             near = 1.0 - contacts.distance / self._gate
         return torch.cat((near.masked_fill(~contacts.active, 0.0), *joints), dim=-1)

@@ -86,7 +86,7 @@ class FreeMotion(Prior):
 
     @override
     def forward(self, state: Tensor, control: Tensor, contacts: Contacts | None = None) -> Tensor:
-        flat = state.reshape(-1, state.shape[-1]), control.reshape(-1, control.shape[-1])
+        flat = state.flatten(0, -2), control.flatten(0, -2)
         prediction, _ = self.predictor.extend(*flat)
         return self.predictor.change_normaliser.inverse(prediction.change).reshape(*state.shape[:-1], -1)
 

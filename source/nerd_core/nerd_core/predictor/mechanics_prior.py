@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ..contact.contacts import Contacts
 from ..mechanics.altered import altered
-from ..mechanics.augmentation.augmented_step import AugmentedMechanics, make_mechanics
+from ..mechanics.augmentation.augmented_step import make_mechanics
 from ..mechanics.config import MechanicsCfg
 from ..mechanics.forces import BodyForces
 from ..mechanics.step import Mechanics
@@ -76,13 +76,11 @@ class MechanicsPrior(Prior):
 
     @override
     def update_input_statistics(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> None:
-        if isinstance(self.mechanics, AugmentedMechanics):
-            self.mechanics.update_statistics(state, control, contacts)
+        self.mechanics.update_statistics(state, control, contacts)
 
     @override
     def finalise_statistics(self) -> None:
-        if isinstance(self.mechanics, AugmentedMechanics):
-            self.mechanics.finalise_statistics()
+        self.mechanics.finalise_statistics()
 
     @override
     def export_obstacle(self) -> str:
@@ -96,7 +94,7 @@ class MechanicsPrior(Prior):
 
     @override
     def penalty(self) -> Tensor | float:
-        return self.mechanics.augmentation.penalty() if isinstance(self.mechanics, AugmentedMechanics) else 0.0
+        return self.mechanics.penalty()
 
 
 def smoothed(predictor: Predictor, smoothing_time: float) -> Predictor:

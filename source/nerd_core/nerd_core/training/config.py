@@ -94,8 +94,9 @@ class TrainCfg:
     """Which weights learn, for a model with mechanics as its prior. The rules of contact of the mechanics are few
     weights that learn from few data, so they go first, alone; the network then learns what they miss."""
     precompute: int = bounded(0, at_least=0)
-    """Transitions whose prior and tokens are computed once and kept, when only the network learns: the prior does not
-    change then. Updates take a tenth of the time. 0 to compute them in every update."""
+    """Transitions whose prior and tokens are computed once and kept, when only the network learns (there is no prior,
+    or one of free motion, or ``train_parts`` says so): neither changes then. Updates take as little as a tenth of the
+    time, and only transitions count in which the network may add something. 0 to compute them in every update."""
     state_noise: float = bounded(0.0, at_least=0.0)
     """Noise on the states that the network sees, as a share of what one step changes."""
     keep: float = bounded(0.0, at_least=0.0)

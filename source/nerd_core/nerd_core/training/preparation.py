@@ -26,8 +26,7 @@ def choose_parts(predictor: Predictor, train_parts: str) -> None:
         train_parts: Which weights learn, see :attr:`TrainCfg.train_parts`.
     """
     prior, network = predictor.prior, predictor.network
-    learns = prior is not None and prior.trainable and any(True for _ in prior.parameters())
-    if train_parts != "all" and (not learns or network is None):
+    if train_parts != "all" and (not prior_learns(predictor) or network is None):
         raise TrainingError(
             f"got train_parts='{train_parts}' with prior={predictor.cfg.prior} and network={predictor.cfg.network}, "
             "expected a model with mechanics (or another prior that learns) and a network, or 'all'"
@@ -35,6 +34,16 @@ def choose_parts(predictor: Predictor, train_parts: str) -> None:
     predictor.residual.requires_grad_(train_parts != "prior")
     if prior is not None and prior.trainable:
         prior.requires_grad_(train_parts != "network")
+
+
+def prior_learns(predictor: Predictor) -> bool:
+    """Whether the predictor has a prior with weights that a training may change.
+
+    Args:
+        predictor: The model.
+    """
+    prior = predictor.prior
+    return prior is not None and prior.trainable and any(True for _ in prior.parameters())
 
 
 def gather_statistics(predictor: Predictor, scale: StateScale, data: TrajectoryDataset, cfg: TrainCfg) -> None:

@@ -43,7 +43,7 @@ from .metrics import OpenLoopErrors
 from .optimiser import make_optimiser
 from .pose_loss import departure, pose_loss
 from .precomputed import CHUNK, PrecomputedTransitions, require_single_steps
-from .preparation import choose_parts, gather_statistics, replay_sampler
+from .preparation import choose_parts, gather_statistics, prior_learns, replay_sampler
 from .regimes import Regimes
 from .run_folder import BEST, LAST, LOGS, TRIALS, RunFolder
 from .saving import restore_run, save_run, write_checkpoint
@@ -425,11 +425,13 @@ class Run:
         """What the network is given, computed once, see :attr:`TrainCfg.precompute`."""
         cfg, world = self.cfg, self.processes.world
         single = cfg.window_length == 1 and world == 1
-        if cfg.train_parts != "network" or self.regimes is None or cfg.state_noise or not single:
+        network_alone = cfg.train_parts == "network" or not prior_learns(self.predictor)
+        if not network_alone or self.regimes is None or cfg.state_noise or not single:
             raise TrainingError(
                 f"got precompute={cfg.precompute} with train_parts='{cfg.train_parts}', regimes={cfg.regimes}, "
                 f"state_noise={cfg.state_noise}, window_length={cfg.window_length} and {world} processes, expected "
-                "train_parts='network', regimes, no noise, a window_length of 1 and one process"
+                "train_parts='network' or a model whose prior does not learn, regimes, no noise, a window_length of 1 "
+                "and one process"
             )
         require_single_steps(self.predictor)
         transitions = self._encode(data, cfg.precompute)

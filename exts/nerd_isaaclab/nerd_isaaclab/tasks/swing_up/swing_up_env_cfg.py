@@ -106,6 +106,15 @@ class SwingUpEnvCfg(TaskEnvCfg):
             max_torque: Torque of a full action on a hinge [N m].
             reach: Length of the stretched robot [m]: the unit of the height in the reward.
         """
-        self.scene.robot = replace(robot, prim_path="{ENV_REGEX_NS}/Robot")
+        self.set_articulation(robot, reach)
         self.actions.torque = joint_efforts(max_torque)
+
+    def set_articulation(self, robot: ArticulationCfg, reach: float):
+        """Fill in a robot whose actions are its own. A robot's task calls it after ``__post_init__``.
+
+        Args:
+            robot: Its configuration.
+            reach: Length of the stretched robot [m]: the unit of the height in the reward.
+        """
+        self.scene.robot = replace(robot, prim_path="{ENV_REGEX_NS}/Robot")
         self.rewards.height.params["reach"] = reach

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import importlib.util
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,7 +53,7 @@ class NeuralOdeCfg:
     """Shortest and longest time between irregular samples [ms]; on the real pendulum half of them."""
     hidden: int = bounded(64, at_least=1)
     """Width of the two hidden layers of every network."""
-    updates: int = bounded(500, at_least=1)
+    updates: int = bounded(4000, at_least=1)
     """Updates of every network."""
     recordings: str | None = "../shared/data"
     """Folder with the recordings of a real pendulum; without them that part is left out."""
@@ -142,7 +143,9 @@ def _compare(
     for name in names:
         data = cuts.irregular if name in ("timed", "ode") else cuts.regular
         model = _model(name, data, settings)
+        begin = time.process_time()
         train(model, data, FitCfg(updates=settings.updates), settings.seed)
+        figures[f"processor_s_{prefix}{name}"] = time.process_time() - begin
         for rate, test in cuts.tests.items():
             figures[f"error_{prefix}{name}_{rate}"] = error_of(model, test)
         if not prefix:

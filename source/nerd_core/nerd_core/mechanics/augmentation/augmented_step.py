@@ -149,16 +149,22 @@ class AugmentedMechanics(Mechanics):
         found = altered(self, {}, _augment=lambda readings: networks.put(readings, said))
         return found(state, control)
 
+    @override
     def update_statistics(self, state: Tensor, control: Tensor, contacts: Contacts | None = None) -> None:
         """Takes states into the units of what the networks see; arguments as of :meth:`forward`."""
         readings = self.readings(state, control, contacts)
         for each in self.augmentation.networks_of():
             each.update_statistics(readings)
 
+    @override
     def finalise_statistics(self) -> None:
         """Sets the units of what the networks see."""
         for each in self.augmentation.networks_of():
             each.finalise_statistics()
+
+    @override
+    def penalty(self) -> Tensor | float:
+        return self.augmentation.penalty()
 
     def readings(
         self,

@@ -221,14 +221,21 @@ class RobotKernel:
         """Steps environments on the threads that PyTorch has, each of which takes some whenever it has done the last:
         PyTorch's own threads are busy waiting for a while after its operations, and may have a core for themselves.
         """
-        begins = iter(range(0, count, ENVS_A_LAUNCH))
+        threads = min(kernel_threads(), -(-count // ENVS_A_LAUNCH))
+        chunk = count if threads == 1 else ENVS_A_LAUNCH
+        begins = iter(range(0, count, chunk))
 
         def work() -> None:
+            command: Any = None  # arguments are packed once a thread: that takes as long as a Cartpole's step
             for first in begins:
-                envs = min(ENVS_A_LAUNCH, count - first)
-                wp.launch(kernel, envs, [first, *arguments], device=self.device)
+                if command is None:
+                    command = wp.launch(kernel, chunk, [first, *arguments], device=self.device, record_cmd=True)
+                command.set_param_at_index(0, first)
+                if first + chunk > count:
+                    command.set_dim(count - first)
+                command.launch()
 
-        helpers = min(kernel_threads(), -(-count // ENVS_A_LAUNCH)) - 1
+        helpers = threads - 1
         if helpers > 0 and self._pool_of != os.getpid():  # a process that was forked has no threads of its parent
             self._pool, self._pool_of = ThreadPoolExecutor(thread_name_prefix="mechanics"), os.getpid()
         others = []

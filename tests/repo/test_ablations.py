@@ -1,0 +1,137 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""The choices that only the ablations have mean what they say, and the page says what the evidence does."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+
+from nerd_core.network.tokens import TokenCfg, Tokenizer
+from nerd_core.robot.frames import ChangeCfg, ChangeCodec
+from support.robots import ant, cartpole, move_state, random_state, yaw
+
+pytestmark = pytest.mark.unit
+QUANTITY = "joint_rad"
+
+
+@pytest.fixture
+def program(repo_root: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The benchmark, imported as it is when it runs."""
+    monkeypatch.syspath_prepend(str(repo_root / "benchmarks"))
+    return importlib.import_module("ablations")
+
+
+@pytest.fixture
+def variants(program: ModuleType) -> ModuleType:
+    """The choices that the library does not offer."""
+    return importlib.import_module("ablation_variants")
+
+
+@pytest.mark.parametrize("robot", [ant, cartpole])
+@pytest.mark.parametrize("kind", ["AbsoluteCodec", "WorldCodec"])
+def test_every_codec_leads_back_to_the_next_state(variants: ModuleType, robot: Any, kind: str):
+    """What is written leads to the state that it was written of, so that a perfect network would be perfect."""
+    spec = robot()
+    if kind == "WorldCodec" and not spec.floating_base:
+        pytest.skip("a robot with a fixed base has no frame but the world's")
+    codec = getattr(variants, kind)(spec, ChangeCfg(integration="none"))
+    first, second = (random_state(spec, 64, seed, spread=0.5, dtype=torch.float64) for seed in (0, 1))
+    found = codec.apply(first, codec.encode(first, second))
+    quat = spec.state.root_quat if spec.floating_base else slice(0, 0)
+    sign = (found[:, quat] * second[:, quat]).sum(-1, keepdim=True).sign()
+    second[:, quat] *= sign if spec.floating_base else 1.0
+    assert torch.allclose(found, second, atol=1e-9)
+
+
+def test_an_absolute_codec_writes_the_next_velocities(variants: ModuleType):
+    """Where others write differences, joints and velocities stand as they will be."""
+    spec = cartpole()
+    codec = variants.AbsoluteCodec(spec, ChangeCfg(integration="none"))
+    first, second = (random_state(spec, 8, seed, spread=0.3) for seed in (0, 1))
+    assert torch.allclose(codec.encode(first, second), second, atol=1e-6)
+
+
+def test_a_turned_world_shows_the_same_robot_otherwise_only_in_the_world(variants: ModuleType):
+    """A turn of everything about gravity changes nothing in the robot's axes, and all vectors in the world's."""
+    spec = ant()
+    first, second = (random_state(spec, 16, seed, dtype=torch.float64) for seed in (0, 1))
+    turn, shift = yaw(0.7).double(), torch.tensor([1.0, -2.0, 0.0]).double()
+    turned = [move_state(spec, state, turn, shift) for state in (first, second)]
+    own, world = (kind(spec, ChangeCfg(integration="none")) for kind in (ChangeCodec, variants.WorldCodec))
+    assert torch.allclose(own.encode(first, second), own.encode(*turned), atol=1e-9)
+    assert not torch.allclose(world.encode(first, second), world.encode(*turned), atol=1e-2)
+    cfg = TokenCfg(contacts=False, root="published")
+    control = torch.zeros(16, spec.control_dim).double()
+    seen = [
+        kind(spec, cfg)(state, control) for kind in (Tokenizer, variants.WorldTokenizer) for state in (first, turned[0])
+    ]
+    assert torch.allclose(seen[0], seen[1], atol=1e-6) and not torch.allclose(seen[2], seen[3], atol=1e-2)
+    where = Tokenizer(spec, cfg).slices
+    assert torch.allclose(seen[2][:, where["root_pos"]], first[:, spec.state.root_pos])
+    lin_vel = seen[3][:, where["root_lin_vel"]]
+    assert torch.allclose(lin_vel, turned[0][:, spec.state.root_lin_vel], atol=1e-6)
+
+
+def rows(errors: dict[str, float]) -> list[dict[str, Any]]:
+    """Finished rows with an error at the horizon 100, and a tenth of it at 10; None failed."""
+    found = []
+    for name, error in errors.items():
+        spread = {
+            h: {QUANTITY: {"mean": part * error, "median": 0.0, "q90": 0.0}} for h, part in (("10", 0.1), ("100", 1))
+        }
+        numbers = {"updates": 1000, "transitions": 5, "trajectories": 4, "lost": 2, "failure": "", "errors": spread}
+        found.append({"group": "a group", "name": name, **numbers})
+    return found
+
+
+def test_rows_are_judged_by_their_means_beside_the_base(program: ModuleType):
+    """Over several quantities it is the geometric mean, and a row that failed is infinitely worse."""
+    base, other = rows({"base": 0.2, "other": 0.6})
+    assert program.relative(other, base, "100") == pytest.approx(3.0)
+    other["errors"]["100"]["joint_m"], base["errors"]["100"]["joint_m"] = {"mean": 1.2}, {"mean": 0.1}
+    assert program.relative(other, base, "100") == pytest.approx(6.0)
+    assert program.relative(base | {"failure": "no numbers any more"}, base, "100") == math.inf
+
+
+def test_the_page_has_every_row_and_says_what_is_missing(program: ModuleType, tmp_path: Path):
+    """Numbers are those of the files; a tiny run is said to mean nothing; nothing at all is refused."""
+    page = importlib.import_module("ablation_page")
+    with pytest.raises(SystemExit, match="run without --page first"):
+        page.write_page(tmp_path, tmp_path / "page.md")
+    done = rows({"base": 0.2, "GRU": 0.5})
+    done.append({**done[0], "name": "LSTM", "failure": "weights are no numbers any more", "errors": {}})
+    told = {"robot": "pendulum", "seconds": 1.0, "smoke": True, "rows": done}
+    (tmp_path / "ablations_pendulum.json").write_text(json.dumps(told))
+    page.write_page(tmp_path, tmp_path / "page.md")
+    text = (tmp_path / "page.md").read_text()
+    assert "| GRU | 1,000 | 0.05 | 0.5 | 2 | 2.50 |" in text and "| LSTM | 1,000 | - | - | - | failed |" in text
+    assert "its numbers say nothing" in text and "Not run: " in text and "perceptron" in text
+    assert (tmp_path / "images/ablations-pendulum.png").stat().st_size > 1000
+
+
+def test_each_row_changes_the_model_or_its_training(program: ModuleType):
+    """No two rows make the same model with the same training and the same units, codec and loss."""
+    for name, spec in (("ant", ant()), ("cartpole", cartpole())):
+        robot, made = program.ROBOTS[name], []
+        for row in program.ROWS:
+            fits = {"any": True, "ground": robot.touches, "frame": robot.floating}[row.needs]
+            if fits and not row.changes.get("mechanics"):
+                torch.manual_seed(0)
+                predictor, training = program.build(row, robot, spec)
+                own = tuple(vars(each).get("finalise") is not None for each in normalisers(predictor))
+                made.append((predictor.cfg, training, type(predictor.codec), own, "squares" in row.changes))
+        assert all(made.count(each) == 1 for each in made)
+
+
+def normalisers(predictor: Any) -> tuple[Any, Any]:
+    """Those of what a model sees and says."""
+    return predictor.residual.token_normaliser, predictor.change_normaliser
