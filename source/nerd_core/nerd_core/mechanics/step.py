@@ -38,7 +38,7 @@ from ..contact.contacts import Contacts
 from ..robot.frames import ChangeCodec
 from ..robot.physical_parameters import PhysicalParameters
 from ..robot.spec import RobotSpec
-from .actuators import Actuators, is_explicit
+from .actuators import Actuators
 from .altered import altered
 from .body_damping import BodyDamping
 from .compliant_solver import CompliantSolver
@@ -49,7 +49,6 @@ from .constraint_solver import ConstraintSolver
 from .engine_settings import tell_what_is_left_out
 from .external_wrench import ExternalWrench
 from .forces import BodyForces, ForceRecorder, JointWrenches
-from .joint_drives import has_drive
 from .kernel.adjoint.verification import verified_gradient
 from .kernel.verification import (
     OF_DRIVES,
@@ -60,6 +59,7 @@ from .kernel.verification import (
     verified_kernel,
     warn_once,
 )
+from .known_forces import require_known_forces
 from .multibody import BodyFrames, BodyMotion, CentroidalMomentum, Multibody
 from .precision import exact_products
 from .root_pose import RootPose
@@ -477,37 +477,10 @@ def _finite(state: Tensor, control: Tensor) -> tuple[Tensor, Tensor]:
     return state[finite].detach(), control[finite].detach()
 
 
-def require_known_forces(spec: RobotSpec) -> None:
-    """Raises ValueError for a robot whose joints feel forces that mechanics does not know, with what to do."""
-    instead = "or learn the free motion of this robot instead (nerd train --free-motion)"
-    led = {joint.name for joint in spec.joints if has_drive(joint) or joint.mimic is not None or is_explicit(joint)}
-    deaf = [
-        f"{control.kind} target of '{control.joint}'"
-        for control in spec.controls
-        if control.kind != "effort" and control.joint not in led
-    ]
-    if deaf:
-        raise ValueError(
-            f"got the {', '.join(deaf[:4])}{' and others' if len(deaf) > 4 else ''} of '{spec.name}', and no drive of "
-            "the simulator and no actuator of the task that follows it, expected one for mechanics. "
-            f"Use implicit actuators (ImplicitActuatorCfg) or actions that are efforts, {instead}"
-        )
-    if spec.tendons:
-        raise ValueError(
-            f"got the tendons {list(spec.tendons[:4])} in '{spec.name}', expected none: mechanics does not know them. "
-            f"Take them out of the asset, {instead}"
-        )
-    if spec.other_forces:
-        raise ValueError(
-            f"got {', '.join(spec.other_forces[:4])} in '{spec.name}', expected none: mechanics does not know them. "
-            f"Take them out of the asset, {instead}"
-        )
-
-
 def _products(matrix: Tensor, *vectors: Tensor) -> Sequence[Tensor]:
     """Products of symmetric matrices, shape (M, N, N), with vectors, each of shape (N, M)."""
     rows = torch.stack(vectors).permute(2, 0, 1).contiguous()
     return torch.bmm(rows, matrix).permute(1, 2, 0).contiguous().unbind()
 
 
-__all__ = ["Mechanics", "require_known_forces"]
+__all__ = ["Mechanics"]
