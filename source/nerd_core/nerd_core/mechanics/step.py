@@ -49,6 +49,7 @@ from .constraint_solver import ConstraintSolver
 from .engine_settings import tell_what_is_left_out
 from .external_wrench import ExternalWrench
 from .forces import BodyForces, ForceRecorder, JointWrenches
+from .friction_anchors import ANCHOR_DIM, ANCHORS, FrictionAnchors
 from .kernel.adjoint.verification import verified_gradient
 from .kernel.verification import (
     OF_DRIVES,
@@ -161,14 +162,55 @@ class Mechanics(nn.Module):
         contacts: Contacts | None = None,
         parameters: PhysicalParameters | None = None,
         joints: bool = True,
+        memory: Tensor | None = None,
     ) -> tuple[Tensor, BodyForces]:
         """The change of state, and the forces that made it, with what joints carry if that is asked for; the other
-        arguments are those of :meth:`forward`. Forces have no gradients where the kernel takes the step.
+        arguments are those of :meth:`forward` and :meth:`remembering`. Forces have no gradients where the kernel takes
+        the step.
         """
         lead, state, control, contacts, rows = self._flat(state, control, contacts, parameters)
-        next_state, forces = self._taken_with_forces(state, control, contacts, rows, joints)
+        next_state, forces = self._taken_with_forces(state, control, contacts, rows, joints, memory)
         change = self._change(state, next_state).reshape(*lead, self.codec.dim)
         return change, forces.map(lambda each: each.reshape(*lead, *each.shape[1:]))
+
+    @property
+    def has_memory(self) -> bool:
+        """Whether friction keeps its anchors from step to step, see :mod:`nerd_core.mechanics.friction_anchors`."""
+        return isinstance(self.solver, ConstraintSolver) and self.solver.has_memory
+
+    def new_memory(self, count: int, like: Tensor) -> Tensor:
+        """The memory of friction of so many environments that nothing has touched yet, shape (count, K, 12).
+
+        Args:
+            count: Environments.
+            like: A tensor on the device and of the type of states.
+        """
+        return like.new_zeros(count, len(self.solver.contacts.slots), ANCHORS * ANCHOR_DIM)
+
+    @torch.no_grad()
+    def remembering(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None,
+        memory: Tensor,
+        parameters: PhysicalParameters | None = None,
+    ) -> Tensor:
+        """The change of state with a memory of friction, which is changed in place. Without gradients.
+
+        Args:
+            state: States, shape (M, S).
+            control: Efforts held over the step [N m or N], shape (M, C).
+            contacts: Contacts of ``state`` of all slots.
+            memory: What the step before left, or :meth:`new_memory`, shape (M, K, 12).
+            parameters: What differs from the specification.
+        """
+        _, state, control, contacts, rows = self._flat(state, control, contacts, parameters)
+        kernel = self._kernel_for(state, control, contacts, rows)
+        if kernel is not None:
+            return self._change(state, kernel(state, control, contacts, rows, memory))
+        own = self if rows is None else self.with_parameters(rows)
+        return self._change(state, own._next_remembering(state, control, contacts, memory))
 
     def smoothed(self, smoothing_time: float) -> Mechanics:
         """The same mechanics with smoother contacts, see :attr:`MechanicsCfg.smoothing_time`; weights are shared."""
@@ -276,16 +318,21 @@ class Mechanics(nn.Module):
         contacts: Contacts | None,
         rows: PhysicalParameters | None,
         joints: bool,
+        memory: Tensor | None = None,
     ) -> tuple[Tensor, BodyForces]:
         """The states at the end of a control step, and the forces in it, of M environments."""
         own, kernel = self if rows is None else self.with_parameters(rows), None
         if not torch.is_grad_enabled():
             kernel = self._kernel_for(state, control, contacts, rows)
         if kernel is not None:
-            next_state, kept = kernel.with_forces(state, control, contacts, rows)
+            next_state, kept = kernel.with_forces(state, control, contacts, rows, memory)
         else:
             recorder = ForceRecorder(self.spec)
-            next_state, kept = own._next_state(state, control, contacts, recorder), recorder.kept()
+            if memory is None:
+                next_state = own._next_state(state, control, contacts, recorder)
+            else:
+                next_state = own._next_remembering(state, control, contacts, memory, recorder)
+            kept = recorder.kept()
         joint_wrenches = self._wrenches(own, kept, rows) if joints else ()
         return next_state, BodyForces(kept.normal, kept.friction, *joint_wrenches)
 
@@ -329,12 +376,35 @@ class Mechanics(nn.Module):
     ) -> Tensor:
         """States at the end of a control step, the root's position counted from where it began, shape (M, S)."""
         with exact_products(state.device):
-            return self._advance(state, control, contacts, recorder)
+            return self._advance(state, control, contacts, recorder, None)[0]
+
+    @torch.no_grad()
+    def _next_remembering(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None,
+        memory: Tensor,
+        recorder: ForceRecorder | None = None,
+    ) -> Tensor:
+        """As :meth:`_next_state` with a memory, which is changed in place."""
+        begin = state[:, self.spec.state.root_pos] if self._root_dim else None
+        with exact_products(state.device):
+            anchors = FrictionAnchors.read(memory, begin)
+            next_state, anchors = self._advance(state, control, contacts, recorder, anchors)
+        if anchors is not None:
+            memory.copy_(anchors.written())
+        return next_state
 
     def _advance(
-        self, state: Tensor, control: Tensor, contacts: Contacts | None, recorder: ForceRecorder | None
-    ) -> Tensor:
-        """What :meth:`_next_state` says."""
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None,
+        recorder: ForceRecorder | None,
+        anchors: FrictionAnchors | None,
+    ) -> tuple[Tensor, FrictionAnchors | None]:
+        """What :meth:`_next_state` says, and the anchors of friction at the end."""
         at, multibody, decimation = self.spec.state, self.multibody, self.spec.decimation
         effort, targets = self._joint_effort(state, control), self.solver.drives.targets(control)
         root = RootPose.at_origin(state[:, at.root_quat]) if self._root_dim else None
@@ -357,14 +427,17 @@ class Mechanics(nn.Module):
             applied, bias, damped = self._free_delta_v(pushed, gravity, inverse_mass, frames, jacobian, motion)
             touching = None
             if planes is not None:
-                touching = self.solver.contacts.constraints(frames, motion, planes, rotation, displacement)
+                touching = self.solver.contacts.constraints(frames, motion, planes, rotation, displacement, anchors)
             responses = None
             if self.solver.needs_responses:
                 responses = multibody.largest_responses(jacobian, inverse_mass, rotation)
             pushes: list[Tensor] | None = None if recorder is None else []
+            held: list[Tensor] | None = None if anchors is None else []
             solved, moved, joint_pos = self.solver(
-                velocity + bias, applied, inverse_mass, joint_pos, touching, targets, responses, pushes
+                velocity + bias, applied, inverse_mass, joint_pos, touching, targets, responses, pushes, held
             )
+            if anchors is not None and held and touching is not None and touching.anchoring is not None:
+                anchors = touching.anchoring.kept(anchors, held[0])
             if recorder is not None:
                 recorder.keep_solved(touching, pushes, frames, rotation, applied + bias + solved)
             before, with_impulses, velocity = velocity, velocity + solved, velocity + applied + bias + solved
@@ -383,9 +456,9 @@ class Mechanics(nn.Module):
             velocity = self._with_kept_momentum(velocity, momentum, rotation_step, gravity, frames, jacobian)
         joint_vel = velocity[self._root_dim :].t()
         if root is None:
-            return torch.cat((joint_pos, joint_vel), dim=-1)
+            return torch.cat((joint_pos, joint_vel), dim=-1), anchors
         root_vel = rotate(root.rotation, velocity[:6].view(2, 3, -1)).flatten(0, 1).t()
-        return torch.cat((root.displacement.t(), root.quat, joint_pos, root_vel, joint_vel), dim=-1)
+        return torch.cat((root.displacement.t(), root.quat, joint_pos, root_vel, joint_vel), dim=-1), anchors
 
     def _pushed(
         self, effort: Tensor, control: Tensor, joint_pos: Tensor, velocity: Tensor, physics_step: int

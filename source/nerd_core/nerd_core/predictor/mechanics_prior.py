@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, override
 
+import torch
 from torch import Tensor
 
 from ..contact.contacts import Contacts
@@ -71,8 +72,27 @@ class MechanicsPrior(Prior):
         contacts: Contacts | None = None,
         parameters: PhysicalParameters | None = None,
         joints: bool = True,
+        memory: Tensor | None = None,
     ) -> tuple[Tensor, BodyForces]:
-        return self.mechanics.with_forces(state, control, contacts, parameters, joints)
+        return self.mechanics.with_forces(state, control, contacts, parameters, joints, memory)
+
+    @override
+    def new_memory(self, batch: int, device: torch.device | str | None = None) -> Tensor | None:
+        if not self.mechanics.has_memory:
+            return None
+        like = self.mechanics.gravity
+        return self.mechanics.new_memory(batch, like if device is None else like.to(device))
+
+    @override
+    def remembering(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None,
+        memory: Tensor,
+        parameters: PhysicalParameters | None = None,
+    ) -> Tensor:
+        return self.mechanics.remembering(state, control, contacts, memory, parameters)
 
     @override
     def update_input_statistics(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> None:

@@ -19,6 +19,7 @@ from .constraint_solver import (
 )
 from .contact_constraints import SlotGround, SlotParameters, slot_centre
 from .forces import ForceArrays, write_forces, write_gained
+from .friction_anchors import ContactAnchors, keep_anchors
 from .joint_drives import DriveParameters, DriveState, begin_drives, read_targets
 from .joint_stops import JointParameters, forget_softness
 from .multibody import (
@@ -273,6 +274,7 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False, tells_f
         own_grounds = wp.zeros(shape=(slot_count,), dtype=SlotGround)
         own_contacts = wp.zeros(shape=(contact_count,), dtype=int)
         own_factors = wp.zeros(shape=(patch_contacts,), dtype=Factors)
+        own_anchors = wp.zeros(shape=(contact_count,), dtype=ContactAnchors)
         own_rows = wp.zeros(shape=(row_count,), dtype=ConstraintRow)
         own_whitened = wp.zeros(shape=(row_count,), dtype=generalised)
         own_factor = wp.zeros(shape=(dim,), dtype=generalised)
@@ -286,6 +288,7 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False, tells_f
         work.grounds = wp.array(ptr=own_grounds.ptr, shape=(slot_count,), dtype=SlotGround)
         work.contacts = wp.array(ptr=own_contacts.ptr, shape=(contact_count,), dtype=int)
         work.factors = wp.array(ptr=own_factors.ptr, shape=(patch_contacts,), dtype=Factors)
+        work.anchors = wp.array(ptr=own_anchors.ptr, shape=(contact_count,), dtype=ContactAnchors)
         work.rows = wp.array(ptr=own_rows.ptr, shape=(row_count,), dtype=ConstraintRow)
         work.whitened_rows = wp.array(ptr=own_whitened.ptr, shape=(row_count,), dtype=generalised)
         work.inverse_factor = wp.array(ptr=own_factor.ptr, shape=(dim,), dtype=generalised)
@@ -293,6 +296,10 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False, tells_f
         if wp.static(is_kept):
             work.bodies = trace.bodies[env, 0]
             work.grounds = trace.grounds[env]
+        if inputs.memory.shape[0] > 0:
+            work.memory = inputs.memory[env]
+            if robot.floating == 1:
+                work.root_begin = wp.vec3(inputs.state[env, 0], inputs.state[env, 1], inputs.state[env, 2])
         joint_pos = work.joint_pos
         tree = robot.tree
         zeros = generalised()
@@ -348,6 +355,7 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False, tells_f
 
             contacts, near = begin_rows(robot, weights, work, start, gain, rotation, displacement, zeros)
             impulses, moved_by_impulses = solve_constraints(robot, weights, work, contacts, near, zeros)
+            keep_anchors(work, contacts)
             solved, moved = weighted_sum(columns, impulses, zeros), weighted_sum(columns, moved_by_impulses, zeros)
             with_impulses = velocity + solved
             if wp.static(tells_forces):

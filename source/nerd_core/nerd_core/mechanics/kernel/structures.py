@@ -12,6 +12,7 @@ import warp as wp
 
 from .constraint_solver import ConstraintRow
 from .contact_constraints import SlotGround
+from .friction_anchors import ContactAnchors
 from .joint_drives import DriveState
 from .multibody import BodyState
 from .rules import Factors
@@ -65,6 +66,9 @@ def make_types(sizes: Sizes) -> KernelTypes:
         grounds: wp.array[SlotGround]
         contacts: wp.array[int]
         factors: wp.array[Factors]
+        anchors: wp.array[ContactAnchors]
+        memory: wp.array2d[wp.vec3]
+        root_begin: wp.vec3
         rows: wp.array[ConstraintRow]
         whitened_rows: wp.array[generalised]
         inverse_factor: wp.array[generalised]
