@@ -14,6 +14,7 @@ from torch import Tensor
 
 from ....contact.contacts import Contacts
 from ....robot.physical_parameters import PhysicalParameters
+from ...kept_traces import traces_are_kept
 from ..physical_parameters import parameter_rows
 from ..robot import ENVS_A_LAUNCH, RobotKernel
 from ..step import make_kernel
@@ -179,8 +180,8 @@ class _Step(torch.autograd.Function):
     def forward(ctx: Any, owner: RobotGradient, active: Tensor, names: tuple[str, ...], *tensors: Tensor) -> Tensor:
         """See :meth:`RobotGradient.keep`."""
         rows = PhysicalParameters(**dict(zip(names, tensors[SHARED:], strict=True)))
-        next_state, ctx.lease = owner.keep(tensors[:SHARED], active, rows)
-        ctx.owner, ctx.names = owner, names
+        next_state, lease = owner.keep(tensors[:SHARED], active, rows)
+        ctx.owner, ctx.names, ctx.lease = owner, names, lease if traces_are_kept() else None
         ctx.save_for_backward(active, *tensors)
         return next_state
 
@@ -193,11 +194,12 @@ class _Step(torch.autograd.Function):
                 "NERD_FUSED=0, which leaves mechanics to PyTorch, for second ones"
             )
         active, *tensors = ctx.saved_tensors
-        needed = ctx.needs_input_grad[3:]
+        shared, needed = tuple(tensors[:SHARED]), ctx.needs_input_grad[3:]
         rows = PhysicalParameters(**dict(zip(ctx.names, tensors[SHARED:], strict=True)))
+        lease = ctx.lease or ctx.owner.keep(shared, active, rows)[1]
         wanted = tuple(name for name, each in zip(ctx.names, needed[SHARED:], strict=True) if each)
         wants_weights = any(needed[SHARED - 3 : SHARED])
-        found = iter(ctx.owner.pull(tuple(tensors[:SHARED]), active, rows, ctx.lease, by[0], wants_weights, wanted))
+        found = iter(ctx.owner.pull(shared, active, rows, lease, by[0], wants_weights, wanted))
         of_tensors = [each if wants else None for each, wants in zip(islice(found, SHARED), needed, strict=False)]
         return None, None, None, *of_tensors, *(next(found) if wants else None for wants in needed[SHARED:])
 
