@@ -148,8 +148,8 @@ def test_windows_out_of_runs():
 
 
 def test_single_precision_agrees_and_its_kernel_gives_the_gradients():
-    """Cost, differences, and gradients to first states in single precision are those in double; where nothing else is
-    looked for the adjoint of the kernel gives them.
+    """Cost, differences, and gradients to first states in single precision are those in double; the adjoint of the
+    kernel gives them, those to masses too.
     """
     pytest.importorskip("warp", reason="needs Warp, which Isaac Lab brings")
     windows, found = motion(model(arm()), count=4, steps=8), {}
@@ -164,9 +164,11 @@ def test_single_precision_agrees_and_its_kernel_gives_the_gradients():
         )
         plain.backward()
         assert plain.variables.first is not None and plain.variables.first.grad is not None
-        found[precision] = cost.value(), cost.jacobian(), plain.variables.first.grad
-        gradients = plain.predictor.prior.mechanics._gradients
-        assert any(gradients.values()) == (precision == "single")
+        cost.backward()
+        assert cost.variables.free.grad is not None
+        found[precision] = cost.value(), cost.jacobian(), plain.variables.first.grad, cost.variables.free.grad
+        for each in (plain, cost):
+            assert any(each.predictor.prior.mechanics._gradients.values()) == (precision == "single")
     assert found["single"][0] == pytest.approx(found["double"][0], rel=1e-3)
     for ours, exact in zip(found["single"][1:], found["double"][1:], strict=True):
         assert float((ours - exact).norm() / exact.norm()) < 0.01
