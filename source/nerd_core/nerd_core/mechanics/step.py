@@ -38,7 +38,7 @@ from ..contact.contacts import Contacts
 from ..robot.frames import ChangeCodec
 from ..robot.physical_parameters import PhysicalParameters
 from ..robot.spec import RobotSpec
-from .actuators import Actuators, is_explicit
+from .actuators import Actuators
 from .altered import altered
 from .body_damping import BodyDamping
 from .compliant_solver import CompliantSolver
@@ -50,7 +50,6 @@ from .engine_settings import tell_what_is_left_out
 from .external_wrench import ExternalWrench
 from .forces import BodyForces, ForceRecorder, JointWrenches
 from .friction_anchors import ANCHOR_DIM, ANCHORS, FrictionAnchors
-from .joint_drives import has_drive
 from .kernel.adjoint.verification import verified_gradient
 from .kernel.verification import (
     OF_DRIVES,
@@ -61,6 +60,7 @@ from .kernel.verification import (
     verified_kernel,
     warn_once,
 )
+from .known_forces import require_known_forces
 from .multibody import BodyFrames, BodyMotion, CentroidalMomentum, Multibody
 from .precision import exact_products
 from .root_pose import RootPose
@@ -210,7 +210,7 @@ class Mechanics(nn.Module):
         if kernel is not None:
             return self._change(state, kernel(state, control, contacts, rows, memory))
         own = self if rows is None else self.with_parameters(rows)
-        return self._change(state, own._next_remembering(state, control, contacts, memory))
+        return self._change(state, own._next_state(state, control, contacts, memory=memory))
 
     def smoothed(self, smoothing_time: float) -> Mechanics:
         """The same mechanics with smoother contacts, see :attr:`MechanicsCfg.smoothing_time`; weights are shared."""
@@ -318,11 +318,7 @@ class Mechanics(nn.Module):
             next_state, kept = kernel.with_forces(state, control, contacts, rows, memory)
         else:
             recorder = ForceRecorder(self.spec)
-            if memory is None:
-                next_state = own._next_state(state, control, contacts, recorder)
-            else:
-                next_state = own._next_remembering(state, control, contacts, memory, recorder)
-            kept = recorder.kept()
+            next_state, kept = own._next_state(state, control, contacts, recorder, memory), recorder.kept()
         joint_wrenches = self._wrenches(own, kept, rows) if joints else ()
         return next_state, BodyForces(kept.normal, kept.friction, *joint_wrenches)
 
@@ -366,27 +362,22 @@ class Mechanics(nn.Module):
         return self.codec.encode(torch.cat((torch.zeros_like(state[:, pos]), state[:, pos.stop :]), dim=-1), next_state)
 
     def _next_state(
-        self, state: Tensor, control: Tensor, contacts: Contacts | None, recorder: ForceRecorder | None = None
-    ) -> Tensor:
-        """States at the end of a control step, the root's position counted from where it began, shape (M, S)."""
-        with exact_products(state.device):
-            return self._advance(state, control, contacts, recorder, None)[0]
-
-    @torch.no_grad()
-    def _next_remembering(
         self,
         state: Tensor,
         control: Tensor,
         contacts: Contacts | None,
-        memory: Tensor,
         recorder: ForceRecorder | None = None,
+        memory: Tensor | None = None,
     ) -> Tensor:
-        """As :meth:`_next_state` with a memory, which is changed in place."""
-        begin = state[:, self.spec.state.root_pos] if self._root_dim else None
+        """States at the end of a control step, the root's position counted from where it began, shape (M, S). A memory
+        is changed in place.
+        """
+        anchors = None
+        if memory is not None:
+            anchors = FrictionAnchors.read(memory, state[:, self.spec.state.root_pos] if self._root_dim else None)
         with exact_products(state.device):
-            anchors = FrictionAnchors.read(memory, begin)
             next_state, anchors = self._advance(state, control, contacts, recorder, anchors)
-        if anchors is not None:
+        if memory is not None and anchors is not None:
             memory.copy_(anchors.written())
         return next_state
 
@@ -539,37 +530,10 @@ def _finite(state: Tensor, control: Tensor) -> tuple[Tensor, Tensor]:
     return state[finite].detach(), control[finite].detach()
 
 
-def require_known_forces(spec: RobotSpec) -> None:
-    """Raises ValueError for a robot whose joints feel forces that mechanics does not know, with what to do."""
-    instead = "or learn the free motion of this robot instead (nerd train --free-motion)"
-    led = {joint.name for joint in spec.joints if has_drive(joint) or joint.mimic is not None or is_explicit(joint)}
-    deaf = [
-        f"{control.kind} target of '{control.joint}'"
-        for control in spec.controls
-        if control.kind != "effort" and control.joint not in led
-    ]
-    if deaf:
-        raise ValueError(
-            f"got the {', '.join(deaf[:4])}{' and others' if len(deaf) > 4 else ''} of '{spec.name}', and no drive of "
-            "the simulator and no actuator of the task that follows it, expected one for mechanics. "
-            f"Use implicit actuators (ImplicitActuatorCfg) or actions that are efforts, {instead}"
-        )
-    if spec.tendons:
-        raise ValueError(
-            f"got the tendons {list(spec.tendons[:4])} in '{spec.name}', expected none: mechanics does not know them. "
-            f"Take them out of the asset, {instead}"
-        )
-    if spec.other_forces:
-        raise ValueError(
-            f"got {', '.join(spec.other_forces[:4])} in '{spec.name}', expected none: mechanics does not know them. "
-            f"Take them out of the asset, {instead}"
-        )
-
-
 def _products(matrix: Tensor, *vectors: Tensor) -> Sequence[Tensor]:
     """Products of symmetric matrices, shape (M, N, N), with vectors, each of shape (N, M)."""
     rows = torch.stack(vectors).permute(2, 0, 1).contiguous()
     return torch.bmm(rows, matrix).permute(1, 2, 0).contiguous().unbind()
 
 
-__all__ = ["Mechanics", "require_known_forces"]
+__all__ = ["Mechanics"]
