@@ -1,11 +1,11 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Whether mechanics knows all forces that the joints of a robot feel.
+"""Whether mechanics knows all forces that a robot feels.
 
 Example::
 
-    require_known_forces(spec)  # ValueError with what to do, for a robot with tendons
+    require_known_forces(spec)  # raises ValueError for targets that nothing follows, tendons and the like
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ class Mechanics(nn.Module):
         self._kernels: dict[tuple[torch.device, bool | None], RobotKernel | None] = {}
         """Kernels by device, and by whether drives are other than the specification's; None for one without parameters
         at all."""
-        self._gradients: dict[torch.device, RobotGradient | None] = {}
+        self._gradients: dict[tuple[torch.device, bool | None], RobotGradient | None] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies make kernels of their own."""
@@ -257,7 +257,7 @@ class Mechanics(nn.Module):
         if parameters is not None and parameters.given:
             rows = parameters.rows(self.spec, lead, state)
         state = state.reshape(-1, self.spec.state.dim)
-        return lead, state, self._flat_control(control, len(state)), self._contacts_of(state, contacts), rows
+        return lead, state, self._flat_control(control, state.shape[0]), self._contacts_of(state, contacts), rows
 
     def _flat_control(self, control: Tensor, count: int) -> Tensor:
         """Controls as a step takes them, shape (M, C), of ``count`` states."""
@@ -267,7 +267,7 @@ class Mechanics(nn.Module):
         """Contacts with the leading dimension of states (M, S); None for a robot that touches nothing."""
         if not self.solver.max_contacts:
             return None
-        count, slots, name = len(state), len(self.spec.slots), self.spec.name
+        count, slots, name = state.shape[0], len(self.spec.slots), self.spec.name
         if contacts is None:
             raise ValueError(f"got no contacts for the solver of '{name}', expected those of its {slots} slots")
         if contacts.distance.shape[-1:] != (slots,) or contacts.distance.numel() not in (slots, slots * count):
@@ -282,24 +282,34 @@ class Mechanics(nn.Module):
         self, state: Tensor, control: Tensor, contacts: Contacts | None, rows: PhysicalParameters | None
     ) -> Step:
         """What takes this step: the kernel where it can, with its adjoint where gradients are asked for, else
-        PyTorch. The adjoint knows no physical parameters of environments.
+        PyTorch.
         """
         inputs = [state, control, *self.solver.parameters(), *(() if contacts is None else contacts.tensors()[:2])]
         inputs += [] if rows is None else [getattr(rows, name) for name in rows.given]
         wants_gradient = torch.is_grad_enabled() and any(each.requires_grad for each in inputs)
-        kernel = None
-        if rows is None or not wants_gradient:
-            kernel = self._kernel_for(state, control, contacts, rows)
+        kernel, kind = self._kernel_for(state, control, contacts, rows), _kind(state, rows)
         if kernel is None:
-            return (self if rows is None else self.with_parameters(rows))._next_state
+            return self._torch_step(rows)
         if not wants_gradient:
             return partial(kernel, rows=rows)
-        if state.device not in self._gradients:
+        if kind not in self._gradients:
             states, controls = _finite(state, control)
             if not len(states):
-                return self._next_state  # there will be other states
-            self._gradients[state.device] = verified_gradient(self.spec, kernel, states, controls, self._next_state)
-        return self._gradients[state.device] or self._next_state
+                return self._torch_step(rows)  # there will be other states
+            parameters = self._trial_parameters(state, kind)
+            args = self.spec, kernel, states, controls, self._torch_step, parameters
+            self._gradients[kind] = verified_gradient(*args)
+        gradient = self._gradients[kind]
+        return self._torch_step(rows) if gradient is None else partial(gradient, rows=rows)
+
+    def _torch_step(self, rows: PhysicalParameters | None) -> Step:
+        """The step in PyTorch."""
+        return (self if rows is None else self.with_parameters(rows))._next_state
+
+    def _trial_parameters(self, state: Tensor, kind: tuple[torch.device, bool | None]) -> PhysicalParameters | None:
+        """Parameters by which kernels of a kind are tried."""
+        drives = kind[1]
+        return None if drives is None else trial_parameters(self.spec, drives).map(lambda each: each.to(state))
 
     def _taken_with_forces(
         self,
@@ -339,18 +349,14 @@ class Mechanics(nn.Module):
         tensors = [state, control, self.solver.constants, *(() if contacts is None else contacts.tensors()[:2])]
         if any(each.dtype != torch.float32 or each.device != state.device for each in tensors):
             return None
-        drives = None if rows is None else bool(OF_DRIVES & set(rows.given))
-        kind = state.device, drives
+        kind = _kind(state, rows)
         if kind not in self._kernels:
             states, controls = _finite(state, control)
             if not len(states):
                 return None  # there will be other states
-            reference, parameters = self, None
-            if drives is not None:
-                parameters = trial_parameters(self.spec, drives).map(lambda each: each.to(state))
-                reference = self.with_parameters(parameters)
+            parameters = self._trial_parameters(state, kind)
             args = self.spec, self.solver, self._ramp_mean, states, controls
-            self._kernels[kind] = verified_kernel(*args, reference._next_state, parameters)
+            self._kernels[kind] = verified_kernel(*args, self._torch_step(parameters), parameters)
         return self._kernels[kind]
 
     def _change(self, state: Tensor, next_state: Tensor) -> Tensor:
@@ -522,6 +528,11 @@ class Mechanics(nn.Module):
         target = rotate_inverse(rotation_step, momentum.linear + self.spec.physics_dt * self._gravity_mass * gravity)
         linear = (target - after.linear) / self.mass - cross(angular, after.centre_of_mass)
         return torch.cat((velocity[:3] + linear, velocity[3:6] + angular, velocity[6:]))
+
+
+def _kind(state: Tensor, rows: PhysicalParameters | None) -> tuple[torch.device, bool | None]:
+    """Which kernel a step takes: of a device, and whether drives are other than the specification's."""
+    return state.device, None if rows is None else bool(OF_DRIVES & set(rows.given))
 
 
 def _finite(state: Tensor, control: Tensor) -> tuple[Tensor, Tensor]:
