@@ -372,14 +372,7 @@ def segmented_rollout(
         advance(state, None, controls[:, :1])
     for piece in controls.split(segment, dim=1):
         if torch.is_grad_enabled():
-            found, past = checkpoint(  # type: ignore[misc]
-                advance,
-                state,
-                past,
-                piece,
-                use_reentrant=False,
-                context_fn=lambda: (without_traces(), without_traces()),
-            )
+            found, past = checkpoint(advance, state, past, piece, use_reentrant=False, context_fn=lean)  # type: ignore
         else:
             found, past = advance(state, past, piece)
         yield from found
