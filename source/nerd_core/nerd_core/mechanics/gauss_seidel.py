@@ -281,7 +281,9 @@ def _friction(friction: JointFriction, effective_mass: Tensor, velocity: Tensor)
     """Impulse of friction in a substep: to rest if static friction can, else by what brakes a joint that moves."""
     impulse = -effective_mass * velocity
     largest = friction.dynamic + friction.viscous * velocity.abs()
-    return torch.where(impulse.abs() > friction.static, impulse.maximum(-largest).minimum(largest), impulse)
+    # One bound at a time: within both of a joint that has no friction, the derivative by friction would be lost.
+    braking = torch.where(impulse < 0.0, impulse.maximum(-largest), impulse.minimum(largest))
+    return torch.where(impulse.abs() > friction.static, braking, impulse)
 
 
 __all__ = ["GaussSeidel", "Terms"]

@@ -43,7 +43,7 @@ class MechanicsPrior(Prior):
     """A control step by mechanics. A network behind it says what they miss, in units of what they usually miss."""
 
     traits = PriorTraits(only_near_contact=True, scaled_by_error=True, takes_parameters=True, gives_forces=True)
-    exportable = False
+    is_unrolled = True
 
     def __init__(self, mechanics: Mechanics):
         """Keeps the mechanics.
@@ -101,6 +101,16 @@ class MechanicsPrior(Prior):
     @override
     def finalise_statistics(self) -> None:
         self.mechanics.finalise_statistics()
+
+    @override
+    def export_obstacle(self) -> str:
+        asked = self.mechanics.actuators.remembering
+        if not asked:
+            return ""
+        return (
+            f"the actuators of {asked[:4]}, whose efforts objects of a running task give (delays, networks): export a "
+            "model of efforts, and let the program that uses it make them"
+        )
 
     @override
     def penalty(self) -> Tensor | float:

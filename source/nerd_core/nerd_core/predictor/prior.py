@@ -101,8 +101,8 @@ class Prior(nn.Module, ABC):
     """How a network treats what it leaves."""
     trainable: bool = True
     """Whether its weights, if it has any, learn together with those of the network, or before them."""
-    exportable: bool = True
-    """Whether ``torch.export`` can trace it."""
+    is_unrolled: bool = False
+    """Whether an exported program of it is long: loops of a solver, one after the other."""
 
     @abstractmethod
     def forward(self, state: Tensor, control: Tensor, contacts: Contacts | None = None) -> Tensor:
@@ -182,6 +182,10 @@ class Prior(nn.Module, ABC):
 
     def finalise_statistics(self) -> None:
         """Sets what depends on the statistics, if anything does."""
+
+    def export_obstacle(self) -> str:
+        """What of it no exported program can hold, and what to do; empty where there is nothing."""
+        return ""
 
     def penalty(self) -> Tensor | float:
         """What training pays for its weights beside the loss."""

@@ -41,7 +41,8 @@ from .mimic_joints import MimicParameters
 from .multibody import BodyParameters
 from .physical_parameters import parameter_rows
 from .rules import FACTORS_PADDED, Factors
-from .step import make_kernel, make_types
+from .step import make_kernel
+from .structures import make_types
 from .tables import Inputs, RobotTables, Sizes, StateLayout
 from .verification import OF_DRIVES
 
@@ -76,7 +77,7 @@ class RobotKernel:
         self._is_driven = any(solver.drives.is_driven) or (
             parameters is not None and bool(OF_DRIVES & set(parameters.given))
         )
-        self._no_parameters = parameter_rows(None, self.device)
+        self.no_parameters = parameter_rows(None, self.device)
         slots = _slots(spec, solver) if solver.max_contacts else []
         self._has_slots = bool(slots)
         self.sizes = sizes = Sizes(
@@ -188,10 +189,10 @@ class RobotKernel:
         distance, normal, active = self.contact_tensors(contacts)
         inner, outer = self.rules()
         tensors = state, control, distance, normal, self.solver.constants.exp(), inner, outer
-        arguments = self.arguments(tensors, active, rows)
+        tables, weights, inputs, parameters = self.arguments(tensors, active, rows)
         if memory is not None and self._has_slots:
-            arguments[2].memory = wp.from_torch(memory.unflatten(2, (VECTORS, 3)), dtype=wp.vec3)
-        return arguments
+            inputs.memory = wp.from_torch(memory.unflatten(2, (VECTORS, 3)), dtype=wp.vec3)
+        return [tables, weights, inputs, parameters]
 
     def load(self, kernel: wp.Kernel) -> None:
         """Compiles a kernel, or finds it in Warp's cache."""
@@ -214,7 +215,9 @@ class RobotKernel:
             active: Whether there is any ground below slots.
             rows: Physical parameters.
         """
-        parameters = self._no_parameters if rows is None else parameter_rows(rows, self.device)
+        parameters = self.no_parameters
+        if rows is not None and rows.given:
+            parameters = parameter_rows(rows, self.device)
         state, control, distance, normal, constants, inner, outer = (each.detach() for each in tensors)
         weights, inputs = self.types.weights(), Inputs()
         weights.constants, weights.feature_scales = wp.from_torch(constants), self._feature_scales
