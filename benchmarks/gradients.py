@@ -9,9 +9,11 @@
 *Cost*: a control step of 512 robots forward by the kernel, and forward and backward by the kernel and its adjoint, in
 turns; and back-propagation through time, 64 robots for 32 steps, contacts with the ground and all. *Accuracy*: robots
 that were thrown on the ground with random efforts, their states sorted by what touches; for each, derivatives of a
-random sum of the change of state by all of the state and the control, against central differences in double precision.
+random sum of the change of state by all of the state and the control, against central differences in double precision;
+and by each physical parameter of environments that differ in all of them, along a random direction.
 "Double" is PyTorch in double precision, "single" what training and policies get: the kernel and its adjoint. Numbers
-at the top are the worst of all regimes, each the median of its states: derivatives at a kink are no differences.
+at the top are the worst of all regimes and parameters, each the median of its states: derivatives at a kink are no
+differences. A parameter counts in a regime where at least four states feel it.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from nerd_core import checkpoint
 from nerd_core.contact.grounds import PlaneGround
 from nerd_core.files.provenance import describe_run
 from nerd_core.predictor.predictor import Predictor
+from nerd_core.robot.physical_parameters import OWN_SHAPES, PhysicalParameters, specified
 
 COUNT = 512
 """Robots whose step is timed."""
@@ -44,7 +47,12 @@ EPSILON = 1.0e-6
 AIR, NEAR_STOP = 0.1, 0.0
 """Gap above which a robot is in the air [m], and below which a joint is at its stop [rad]."""
 
-Step = Callable[[Tensor, Tensor], Tensor]
+WITHOUT_GRADIENT = ("joint_friction", "bounce_threshold")
+"""Parameters that decide which law holds."""
+FELT, FEWEST = 1.0e-4, 4
+"""Share of the largest derivative from which on a state feels a parameter, and how many have to."""
+
+Step = Callable[..., Tensor]
 
 
 @dataclass(frozen=True)
@@ -73,8 +81,19 @@ def main(options: Options) -> dict[str, Any]:
     numbers: dict[str, Any] = cost(predictor, states, controls, options.turns)
     regimes = sorted_by_touch(predictor, states, controls, options.states)
     numbers["regimes"] = {name: accuracy(predictor, *each, options.seed) for name, each in regimes.items()}
+    parameters = {name: by_parameters(predictor, *each, options.seed) for name, each in regimes.items()}
+    numbers["by_parameter"] = {
+        kind: {
+            name: max(found)
+            for name in OWN_SHAPES
+            if (found := [each[name][kind] for each in parameters.values() if name in each])
+        }
+        for kind in ("double", "single")
+    }
+    numbers["parameters_by_regime"] = parameters
     for kind in ("double", "single"):
-        numbers[f"fd_median_{kind}"] = max(each[f"fd_median_{kind}"] for each in numbers["regimes"].values())
+        of_states = [each[f"fd_median_{kind}"] for each in numbers["regimes"].values()]
+        numbers[f"fd_median_{kind}"] = max(*of_states, *numbers["by_parameter"][kind].values())
     numbers["load_before"], numbers["run"] = load, describe_run(seeds={"states": options.seed})
     print(json.dumps({name: value for name, value in numbers.items() if name != "run"}, indent=1))
     if options.json is not None:
@@ -87,9 +106,9 @@ def step_of(predictor: Predictor) -> Step:
     mechanics: Any = predictor.prior.get_submodule("mechanics")
     ground = PlaneGround.flat()
 
-    def step(state: Tensor, control: Tensor) -> Tensor:
+    def step(state: Tensor, control: Tensor, parameters: PhysicalParameters | None = None) -> Tensor:
         contacts = predictor.contact_model(state, ground) if predictor.spec.slots else None
-        return mechanics(state, control, contacts)
+        return mechanics(state, control, contacts, parameters)
 
     return step
 
@@ -137,15 +156,24 @@ def cost(predictor: Predictor, states: Tensor, controls: Tensor, turns: int) -> 
         x, u = state.detach().requires_grad_(), control.detach().requires_grad_()
         torch.autograd.grad((weights * mechanics(x, u, contacts)).sum(), [x, u, *wanted])
 
+    rows = differing(predictor, COUNT, torch.Generator().manual_seed(1))
+
+    def with_parameters() -> None:
+        x, wanted = state.detach().requires_grad_(), rows.map(lambda each: each.detach().requires_grad_())
+        tensors = [x, *(getattr(wanted, name) for name in wanted.given)]
+        torch.autograd.grad((weights * mechanics(x, control, contacts, wanted)).sum(), tensors, allow_unused=True)
+
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     functions = {"forward": forward, "both": partial(backward, []), "with rules": partial(backward, learned)}
+    functions["with parameters"] = with_parameters
     times = in_turns(functions, turns)
     if not (mechanics._gradients and all(each is not None for each in mechanics._gradients.values())):
         raise RuntimeError("got no adjoint of the kernel, expected one: see the warning above")
     numbers: dict[str, Any] = {
         "backward_over_forward_ant_512": times.ratio("both", "forward"),
         "with_rules_over_forward": times.ratio("with rules", "forward"),
+        "with_all_parameters_over_forward": times.ratio("with parameters", "forward"),
         "forward_ms": times.milliseconds("forward"),
         "forward_and_backward_ms": times.milliseconds("both"),
     }
@@ -224,6 +252,86 @@ def accuracy(predictor: Predictor, state: Tensor, control: Tensor, seed: int) ->
         numbers[f"fd_of_nine_in_ten_{name}"] = float(off.quantile(0.9))
     numbers["size"] = float(expected.norm(dim=-1).median())
     return numbers
+
+
+def differing(predictor: Predictor, count: int, generator: torch.Generator) -> PhysicalParameters:
+    """Parameters of environments that differ in all of them: masses and the like a fifth around the specification's,
+    what it has none of up to a usual size.
+    """
+    spec = predictor.spec
+    own, joints, slots = specified(spec), len(spec.joints), len(spec.slots)
+
+    def between(low: float, high: float, *shape: int) -> Tensor:
+        return low + (high - low) * torch.rand(count, *shape, generator=generator)
+
+    values: dict[str, Tensor] = {}
+    for name in ("mass", "centre_of_mass", "parent_pos", "armature", "lower_limit", "upper_limit"):
+        nominal = getattr(own, name)
+        values[name] = nominal * between(0.8, 1.2, *nominal.shape)
+    assert own.inertia is not None and own.gravity is not None
+    values["inertia"] = own.inertia * between(0.8, 1.2, len(spec.bodies), 1, 1)
+    values["gravity"] = own.gravity + between(-0.5, 0.5, 3)
+    usual = {
+        "stiffness": (0.5, 2.0),
+        "damping": (0.05, 0.2),
+        "effort_limit": (0.05, 1.0),
+        "velocity_limit": (4.0, 12.0),
+    }
+    usual |= {f"joint_{kind}": (0.01, 0.05) for kind in ("friction", "dynamic_friction", "viscous_friction")}
+    values |= {name: between(*ends, joints) for name, ends in usual.items()}
+    values |= {"static_friction": between(0.8, 1.2, slots), "dynamic_friction": between(0.3, 0.8, slots)}
+    values |= {"restitution": between(0.1, 0.5, slots), "bounce_threshold": between(0.1, 0.3)}
+    for name in ("external_force", "external_torque"):
+        values[name] = 0.5 * torch.randn(count, len(spec.bodies), 3, generator=generator)
+    return PhysicalParameters(**values)
+
+
+def by_parameters(predictor: Predictor, state: Tensor, control: Tensor, seed: int) -> dict[str, dict[str, float]]:
+    """Relative errors of derivatives by each parameter along a direction, in double and in single precision."""
+    exact, generator = checkpoint_in_double(predictor), torch.Generator().manual_seed(seed)
+    rows = differing(predictor, len(state), generator)
+    weights = torch.randn(len(state), predictor.codec.dim, generator=generator).double()
+    found = {}
+    for kind, model, dtype in (("double", exact, torch.double), ("single", predictor, torch.float32)):
+        wanted = rows.map(lambda each, dtype=dtype: each.detach().to(dtype, copy=True).requires_grad_())
+        said = step_of(model)(state.to(dtype), control.to(dtype), wanted)
+        tensors = [getattr(wanted, name) for name in rows.given]
+        by = torch.autograd.grad((weights.to(dtype) * said).sum(), tensors, allow_unused=True)
+        found[kind] = dict(zip(rows.given, by, strict=True))
+    numbers = {}
+    for name in rows.given:
+        if name in WITHOUT_GRADIENT:
+            continue
+        value = getattr(rows, name).double()
+        direction = torch.randn(value.shape, generator=generator, dtype=torch.double)
+        direction = direction + direction.mT if name == "inertia" else direction
+        direction = 0.1 * value.abs().amax().clamp(max=1.0) * direction  # a tenth of what may be much less than one
+        expected = difference_along(step_of(exact), state, control, rows, name, direction, weights)
+        felt = expected.abs() > FELT * expected.abs().max()
+        if int(felt.sum()) >= FEWEST:
+            along = {kind: (by[name].double() * direction).flatten(1).sum(-1) for kind, by in found.items()}
+            off = {kind: ((each - expected).abs() / expected.abs())[felt] for kind, each in along.items()}
+            numbers[name] = {kind: float(each.median()) for kind, each in off.items()} | {"states": int(felt.sum())}
+    return numbers
+
+
+@torch.no_grad()
+def difference_along(
+    step: Step,
+    state: Tensor,
+    control: Tensor,
+    rows: PhysicalParameters,
+    name: str,
+    direction: Tensor,
+    weights: Tensor,
+) -> Tensor:
+    """Central differences of sums along a direction of one parameter, shape (M,)."""
+    sides = []
+    for sign in (1.0, -1.0):
+        values = {each: getattr(rows, each).double() for each in rows.given}
+        values[name] = values[name] + sign * EPSILON * direction
+        sides.append((weights * step(state.double(), control.double(), PhysicalParameters(**values))).sum(-1))
+    return (sides[0] - sides[1]) / (2.0 * EPSILON)
 
 
 def checkpoint_in_double(predictor: Predictor) -> Predictor:

@@ -6,11 +6,11 @@
     python benchmarks/rollout_memory.py --json rollout_memory.json
     python benchmarks/rollout_memory.py --precision double --steps 50 --wanted parameters
 
-Robots are thrown on the ground with random efforts; the cost compares their way with a shifted one. ``weights`` asks
-for gradients to what the mechanics have learned and to the first states: in single precision those of the kernel's
-adjoint. ``parameters`` asks for those to masses and friction, which flow through PyTorch. Only one segment of steps is
-in memory, so that it does not grow with the length of the roll-out. ``peak_gb`` is all that the process ever held,
-PyTorch included.
+Robots are thrown on the ground, if they can be, with random efforts; the cost compares their way with a shifted one.
+``weights`` asks for gradients to what the mechanics have learned and to the first states: in single precision those of
+the kernel's adjoint. ``parameters`` asks for those to masses and friction, which flow through PyTorch. Only one segment
+of steps is in memory, so that it does not grow with the length of the roll-out. ``peak_gb`` is all that the process
+ever held, PyTorch included.
 """
 
 from __future__ import annotations
@@ -63,8 +63,9 @@ def main(options: Options) -> dict[str, Any]:
     predictor, ground = checkpoint.load(find_checkpoint(options.model)).eval(), PlaneGround.flat()
     spec, random = predictor.spec, torch.Generator().manual_seed(options.seed)
     state = torch.zeros(options.envs, spec.state.dim)
-    state[:, spec.state.root_pos] = torch.tensor([0.0, 0.0, 0.7])
-    state[:, spec.state.root_quat] = torch.tensor([0.0, 0.0, 0.0, 1.0])
+    if spec.floating_base:
+        state[:, spec.state.root_pos] = torch.tensor([0.0, 0.0, 0.7])
+        state[:, spec.state.root_quat] = torch.tensor([0.0, 0.0, 0.0, 1.0])
     state[:, spec.state.joint_vel] = torch.randn(options.envs, len(spec.joints), generator=random)
     held = 5.0 * torch.randn(options.envs, -(-options.steps // 25), spec.control_dim, generator=random)
     control = held.repeat_interleave(25, 1)[:, : options.steps]

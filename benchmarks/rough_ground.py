@@ -7,8 +7,10 @@
     python benchmarks/rough_ground.py --task NeRD-AnymalC-Forward --model anymal --json FILE
     python benchmarks/rough_ground.py --terrains slopes --num-envs 32 --steps 50
 
-Robots are dropped all over each terrain, without effort, once by PhysX and once by the model from the same states. A
-robot that never meets anything uneven says nothing of a terrain, so it is counted how many frames touch: anything, and
+Robots are dropped all over each terrain, without effort, once by PhysX and once by the model from the same states.
+Beside the errors of whole motions stand those of ten steps that begin at every twentieth frame of PhysX, and how far
+PhysX itself ends up from a start that is moved by 1e-5 m: on an edge a hair decides on which side a robot falls. One
+that never meets anything uneven says nothing of a terrain, so it is counted how many frames touch: anything, and
 something *uneven*, that is a surface tilted by more than two degrees, or two slots more than a centimetre apart in
 height. Each terrain runs in a process with an engine of its own.
 """
@@ -38,6 +40,12 @@ TILT, APART = math.radians(2.0), 0.01
 
 TOUCHING = 0.001
 """Gap below which a slot touches [m]."""
+
+MOVED = 1.0e-5
+"""How far starts are moved to see what PhysX makes of it [m]."""
+
+SHORT, EVERY = 10, 20
+"""Steps of the short motions, and frames between their beginnings."""
 
 SKY, DROPS = 5.0, 80
 """Height from which the ground is looked for [m], and steps of that search."""
@@ -71,6 +79,10 @@ def main() -> None:
     if options.terrain is not None:
         print(json.dumps(on_terrain(options, options.terrain)))
         return
+    if options.steps < EVERY + SHORT or options.num_envs < 1:
+        raise SystemExit(
+            f"got {options.steps} steps of {options.num_envs} robots, expected {EVERY + SHORT} and 1 at least"
+        )
     unknown = set(options.terrains) - set(TERRAINS)
     if unknown:
         raise SystemExit(f"got --terrains {' '.join(sorted(unknown))}, expected some of {' '.join(TERRAINS)}")
@@ -81,11 +93,10 @@ def main() -> None:
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         ran = subprocess.run([sys.executable, __file__, *words], env=environment, stdout=subprocess.PIPE, check=True)
         rows.append(json.loads(ran.stdout.decode().splitlines()[-1]))
-        errors = ", ".join(
-            f"{key} {value['mean']:.3g} ({value['median']:.3g})" for key, value in rows[-1]["errors"].items()
-        )
-        shares = f"touching {rows[-1]['touching']:.1%}, uneven {rows[-1]['uneven']:.1%}"
-        print(f"{name}: mean (median) {errors}; {shares}; {rows[-1]['left_guard']} left the guard", flush=True)
+        print(f"{name}: touching {rows[-1]['touching']:.1%}, uneven {rows[-1]['uneven']:.1%}", flush=True)
+        for kind in ("errors", "short_errors", "physx_with_moved_start"):
+            cells = (f"{key} {one['mean']:.3g} ({one['median']:.3g})" for key, one in rows[-1][kind].items())
+            print(f"  {kind.replace('_', ' ')}, mean (median): {', '.join(cells)}", flush=True)
     if options.json is not None:
         from nerd_core.files.provenance import describe_run
 
@@ -130,19 +141,33 @@ def on_terrain(options: Options, name: str) -> dict[str, Any]:
         origins[:, 2] += heights(find_ground(env), count)
         ground = find_ground(env).cpu()
         first = draw_initial_states(spec, ranges_of(spec.name, {"task_poses": (0.0,)}), count, generator, ground)
-        scene = LeanScene(env)
-        scene.write(first)
-        states, still = [scene.read().clone()], torch.zeros(count, spec.control_dim)
-        for _ in range(options.steps):
-            states.append(scene.step(still).clone())
-        truth = torch.stack(states, 1)
+        scene, still = LeanScene(env), torch.zeros(count, spec.control_dim)
+
+        def fall(state: torch.Tensor) -> torch.Tensor:
+            scene.write(state)
+            states = [scene.read().clone()]
+            for _ in range(options.steps):
+                states.append(scene.step(still).clone())
+            return torch.stack(states, 1)
+
+        moved = first.clone()
+        moved[:, spec.state.root_pos.start] += MOVED
+        truth, other = fall(first), fall(moved)
     predictor = checkpoint.load(find_checkpoint(options.model), expected_spec=spec).eval()
-    found = predict(predictor, truth[:, 0].clone(), still[:, None].expand(-1, options.steps, -1), ground)
-    errors = compare(spec, found, truth)
+
+    def predicted(begin: int, steps: int) -> torch.Tensor:
+        return predict(predictor, truth[:, begin].clone(), still[:, None].expand(-1, steps, -1), ground)
+
+    errors = compare(spec, predicted(0, options.steps), truth)
+    begins = range(EVERY, options.steps - SHORT + 1, EVERY)
+    parts = [(predicted(begin, SHORT), truth[:, begin : begin + SHORT + 1]) for begin in begins]
+    short = compare(spec, *(torch.cat(each) for each in zip(*parts, strict=True)))
     return {
         "terrain": name,
         "robots": count,
         "errors": errors.spread(options.steps),
+        "short_errors": short.spread(SHORT),
+        "physx_with_moved_start": compare(spec, other, truth).spread(options.steps),
         "left_guard": len(errors.left_guard),
         **frames(spec, truth, ground),
     }

@@ -26,6 +26,7 @@ MODELS = {
     ("NeRD-Double-Pendulum-Ground-2", "pendulum"): {"joint_rad": 0.02},
     ("NeRD-Double-Pendulum", "pendulum"): {"joint_rad": 0.02},
     ("NeRD-Franka-Reach-Torque", "franka-network"): {"joint_rad": 0.03},
+    ("NeRD-Double-Pendulum-Ground-2", "pendulum-network"): {"joint_rad": 0.02},
 }
 """Which model drives a task, and the largest median error of roll-outs of half a second under half of all efforts."""
 

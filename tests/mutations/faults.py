@@ -67,6 +67,8 @@ ROUNDS = f"{EXTENSION}/refine/rounds.py"
 
 SWIMMER = f"{LIBRARY}/experiments/swimmer.py"
 FOLDS = f"{LIBRARY}/identification/discovery.py"
+IDENTIFY = "benchmarks/identify_physx.py"
+TEST_IDENTIFY = "tests/repo/test_identify_physx.py"
 TOSSED = f"{LIBRARY}/experiments/tossed_cube.py"
 TEST_TOSSED = "tests/core/experiments/test_tossed_cube.py"
 TEST_SWIMMER = "tests/core/experiments/test_swimmer.py"
@@ -573,6 +575,10 @@ FAULTS = (
     Fault(FOLDS, "if number != held])", "])", TEST_FOLDS),
     Fault(FOLDS, "if fewer.error > limit:", "if fewer.error >= 0.0:", TEST_FOLDS),
     Fault(FOLDS, "if fewer.error > limit:", "if fewer.error > 10.0:", TEST_FOLDS),
+    # what an identification found is judged by the combinations of parameters that the data tell, untold ones apart
+    Fault(IDENTIFY, "off = torch.stack(found) - true", "off = torch.stack(found)", TEST_IDENTIFY),
+    Fault(IDENTIFY, "covariance += 1.0e6 *", "covariance += 0.0 *", TEST_IDENTIFY),
+    Fault(IDENTIFY, "along[known].max()", "along.max()", TEST_IDENTIFY),
     # a tossed cube is judged on tosses that were not searched with
     Fault(
         TOSSED,

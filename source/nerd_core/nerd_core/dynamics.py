@@ -11,6 +11,7 @@ motion as a pure function: gradients flow from any state to the first one, the c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import torch
@@ -20,6 +21,7 @@ from torch.utils.checkpoint import checkpoint
 from .compilation import CompiledOrPlain
 from .contact.contacts import Contacts
 from .contact.grounds import Ground
+from .mechanics.kept_traces import without_traces
 from .network.architectures.base import Cache, Past
 from .predictor.prediction import Forces, Prediction
 from .predictor.predictor import Predictor
@@ -361,12 +363,15 @@ def segmented_rollout(
             found.append(state)
         return found, past
 
+    def lean() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
+        return without_traces(), without_traces()
+
     if torch.is_grad_enabled():
         # Kernels that this first step makes and tries cannot be made inside of a checkpoint, which is run twice.
         advance(state, None, controls[:, :1])
     for piece in controls.split(segment, dim=1):
         if torch.is_grad_enabled():
-            found, past = checkpoint(advance, state, past, piece, use_reentrant=False)  # type: ignore[misc]
+            found, past = checkpoint(advance, state, past, piece, use_reentrant=False, context_fn=lean)  # type: ignore
         else:
             found, past = advance(state, past, piece)
         yield from found

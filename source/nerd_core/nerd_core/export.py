@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from .contact.contacts import Contacts
 from .files.atomic import replace_directory
+from .files.messages import first_line
 from .files.provenance import versions
 from .files.safe_files import json_bytes
 from .predictor.predictor import Predictor
@@ -114,11 +115,9 @@ def export(
         raise ExportError(f"'{path}' exists: choose another place, or --overwrite an earlier export")
     if not formats or set(formats) - {"torch", "onnx"}:
         raise ExportError(f"got the formats {list(formats)}, expected some of 'torch' and 'onnx'")
-    if predictor.cfg.prior is not None and predictor.prior is not None and not predictor.prior.exportable:
-        raise ExportError(
-            f"'{predictor.spec.name}': got the prior {predictor.cfg.prior.kind!r}, which cannot be exported, expected "
-            "a model without it (trained without --prior)"
-        )
+    obstacle = "" if predictor.prior is None else predictor.prior.export_obstacle()
+    if obstacle:
+        raise ExportError(f"'{predictor.spec.name}': no exported program can hold {obstacle}")
     step = CachedStep(_on_cpu(predictor)).eval()
     report: dict[str, float] = {}
     with replace_directory(path) as folder:
@@ -150,7 +149,7 @@ def onnx_runner(path: str | Path, threads: int = 1) -> Any:
     """
     ort = _require("onnxruntime")
     options = ort.SessionOptions()
-    options.intra_op_num_threads = threads
+    options.intra_op_num_threads, options.log_severity_level = threads, 3
     session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     names = [item.name for item in session.get_inputs()]
 
@@ -323,17 +322,35 @@ def _trace(step: CachedStep) -> torch.export.ExportedProgram:
     history = tuple(step.predictor.init_cache(batch).values())
     free = torch.export.Dim("batch", min=1, max=2**20)
     shapes = (*({0: free} for _ in inputs), *({1: free} for _ in history))
-    with _quiet():
-        return torch.export.export(step, (*inputs, *history), dynamic_shapes=(shapes,))
+    # In the long programs of mechanics torch meets questions on the batch that it cannot answer while it traces, though
+    # the answer is the same for every batch: they become assertions of the program.
+    with _quiet(), torch.no_grad(), _named_failure("torch.export"):
+        program = torch.export.export(
+            step,
+            (*inputs, *history),
+            dynamic_shapes=(shapes,),
+            prefer_deferred_runtime_asserts_over_guards=_is_unrolled(step),
+        )
+    # Splitting what a robot has none of is dead code, and such a program could be written and not read.
+    program.graph_module.graph.eliminate_dead_code()
+    program.graph_module.recompile()
+    return program
+
+
+def _is_unrolled(step: CachedStep) -> bool:
+    """Whether the program is long."""
+    return step.predictor.prior is not None and step.predictor.prior.is_unrolled
 
 
 def _write_onnx(step: CachedStep, program: torch.export.ExportedProgram, path: Path) -> None:
     """The program as one ONNX file, weights inside, with our names."""
     _require("onnx")
     _require("onnxscript")
-    with _quiet():
+    # The optimiser of ONNX programs takes minutes for a long one; the runtime finds what it saves, too.
+    with _quiet(), _named_failure("torch.onnx"):
         model = torch.onnx.export(
             program,
+            optimize=not _is_unrolled(step),
             input_names=step.input_names,
             output_names=step.output_names,
             dynamo=True,
@@ -342,6 +359,21 @@ def _write_onnx(step: CachedStep, program: torch.export.ExportedProgram, path: P
     if model is None:
         raise ExportError("torch.onnx gave no model")
     model.save(path, external_data=False)
+
+
+@contextlib.contextmanager
+def _named_failure(exporter: str) -> Iterator[None]:
+    """Turns what an exporter says of an operator that it does not know into an error of ours that names it."""
+    try:
+        yield
+    except Exception as error:
+        cause = error
+        while isinstance(cause.__cause__, Exception):
+            cause = cause.__cause__
+        raise ExportError(
+            f"{exporter} got something in this model that it cannot write ({first_line(cause)}), expected operators "
+            "that it knows: leave this format out (--format), or take what needs the operator out of the model"
+        ) from error
 
 
 def _require(module: str) -> Any:

@@ -148,6 +148,25 @@ def test_reach_only_shortens_the_search():
     assert bool((near.distance[~within].abs() >= 0.2 - 1e-6).all())
 
 
+def test_nothing_out_of_reach_counts_as_deep_inside():
+    """Over ground beside a high wall, as generated terrains have at their borders, points high above the ground are not
+    said to be inside of the wall, behind whose faces they may be; what is said to be deep inside is, and as deep.
+    """
+    vertices, faces = as_mesh(heights(8)[0])
+    wall = torch.tensor([[x, y, z] for x in (3.0, 9.0) for y in (-4.0, 6.0) for z in (-5.0, 0.0)])
+    sides = torch.tensor([(0, 1, 3), (0, 3, 2), (4, 6, 7), (4, 7, 5), (0, 4, 5), (0, 5, 1), (2, 3, 7), (2, 7, 6)])
+    floor = torch.tensor([(1, 5, 7), (1, 7, 3), (0, 2, 6), (0, 6, 4)])
+    box = torch.cat((sides, floor)) + len(vertices)
+    ground = TriangleMeshGround(torch.cat((vertices, wall)), torch.cat((faces, box)))
+    points = points_over_ground(4000, 8) * torch.tensor([1.0, 1.0, 3.0])
+    everything, near = ground.query(points), ground.query(points, reach=0.05)
+    far = everything.distance.abs() > 0.06
+    assert float(far.float().mean()) > 0.5
+    assert not (far & (near.distance < 0.0) & (everything.distance > 0.0)).any()
+    deep = far & (near.distance < 0.0)
+    assert bool(deep.any()) and torch.equal(near.distance[deep], everything.distance[deep])
+
+
 def test_hits_are_consistent_and_differentiable():
     """Normals are unit vectors along the shortest way, the gradient of the distance, and pass gradcheck."""
     height = heights(4)

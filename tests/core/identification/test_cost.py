@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import torch
 
+from nerd_core.dynamics import rollout, segmented_rollout
 from nerd_core.identification.cost import CostCfg, RolloutCost, Windows, joint_windows
 from nerd_core.identification.parameterisation import IdentificationError, Parameterisation
 from nerd_core.predictor.transmission_prior import TransmissionCfg
+from nerd_core.robot.frames import ChangeCfg, ChangeCodec
 from support.identified_arm import arm, heavier, model, motion
 
 GROUPS = ["masses", "centres", "frictions"]
@@ -144,8 +148,8 @@ def test_windows_out_of_runs():
 
 
 def test_single_precision_agrees_and_its_kernel_gives_the_gradients():
-    """Cost, differences, and gradients to first states in single precision are those in double; where nothing else is
-    looked for the adjoint of the kernel gives them.
+    """Cost, differences, and gradients to first states in single precision are those in double; the adjoint of the
+    kernel gives them, those to masses too.
     """
     pytest.importorskip("warp", reason="needs Warp, which Isaac Lab brings")
     windows, found = motion(model(arm()), count=4, steps=8), {}
@@ -160,9 +164,11 @@ def test_single_precision_agrees_and_its_kernel_gives_the_gradients():
         )
         plain.backward()
         assert plain.variables.first is not None and plain.variables.first.grad is not None
-        found[precision] = cost.value(), cost.jacobian(), plain.variables.first.grad
-        gradients = plain.predictor.prior.mechanics._gradients
-        assert any(gradients.values()) == (precision == "single")
+        cost.backward()
+        assert cost.variables.free.grad is not None
+        found[precision] = cost.value(), cost.jacobian(), plain.variables.first.grad, cost.variables.free.grad
+        for each in (plain, cost):
+            assert any(each.predictor.prior.mechanics._gradients.values()) == (precision == "single")
     assert found["single"][0] == pytest.approx(found["double"][0], rel=1e-3)
     for ours, exact in zip(found["single"][1:], found["double"][1:], strict=True):
         assert float((ours - exact).norm() / exact.norm()) < 0.01
@@ -185,3 +191,28 @@ def test_what_is_measured_badly_counts_less():
     assert float(before.max() / before.sum()) > 0.9
     torch.testing.assert_close(after, after.mean().expand_as(after))
     assert float(after.sum()) == pytest.approx(float(before.sum()), rel=1e-6)
+
+
+def test_the_kernel_keeps_nothing_of_segments(monkeypatch: pytest.MonkeyPatch):
+    """What the kernel's adjoint needs of a step is made when its gradient comes: a roll-out of twenty steps has memory
+    for one or two of them, and the gradients are those of one segment without checkpoints.
+    """
+    pytest.importorskip("warp", reason="needs Warp, which Isaac Lab brings")
+    from nerd_core.mechanics.kernel.adjoint.robot import RobotGradient
+
+    made, new_trace = [], RobotGradient._new_trace
+    monkeypatch.setattr(RobotGradient, "_new_trace", lambda self, count: made.append(count) or new_trace(self, count))
+    spec, windows = heavier(arm(), 1.2), motion(model(arm()), count=3, steps=20)
+    predictor, codec = model(spec), ChangeCodec(spec, ChangeCfg(integration="none"))
+    gradients = []
+    for roll in (partial(segmented_rollout, segment=5), None):
+        first = windows.state[:, 0].float().requires_grad_(True)
+        made.clear()
+        if roll is None:
+            states = list(rollout(predictor, first, windows.control.float()).unbind(1))[1:]
+        else:
+            states = list(roll(predictor, first, windows.control.float()))
+        codec.encode(windows.state[:, 1:].float(), torch.stack(states, 1)).square().sum().backward()
+        gradients.append(first.grad)
+        assert (made.count(3) <= 2) == (roll is not None)
+    torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-4, atol=1e-6)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -69,6 +70,21 @@ def test_known_truth_is_recovered(tmp_path):
     assert again.spec.bodies[2].inertia.mass == pytest.approx(0.6, rel=0.01)
     windows = measured().windows("held-out", 0.1)
     assert replay(again, windows).mean["joint_rad"] == pytest.approx(found.report.after.mean["joint_rad"], rel=0.05)
+
+
+def test_errors_are_weighted_behind_the_search_and_parts_left_out(tmp_path):
+    """With ``only`` the other link stays as it was, with ``reweigh`` the search goes on in other units, and the costs
+    before and after are told in the same ones: an untouched robot has the same cost in both runs.
+    """
+    cfg = replace(QUICK, only="lower", reweigh=1, descent=DescentCfg("least_squares", (1.0,), 6))
+    said: list[str] = []
+    found = identify(model(heavier(arm(), 1.3)), measured(), cfg, out=tmp_path, say=said.append)
+    plain = identify(model(heavier(arm(), 1.3)), measured(), replace(cfg, reweigh=0))
+    masses = found.report.values["masses"]
+    assert masses["after"][:2] == masses["before"][:2] and masses["after"][2] < masses["before"][2]
+    assert found.report.cost[0] == pytest.approx(plain.report.cost[0])
+    assert found.report.cost[1] < 0.2 * found.report.cost[0]  # the upper link is as wrong as it was
+    assert sum("windows of" in each and "cost" in each for each in said) == 2
 
 
 def test_evolution_comes_before_the_descent(tmp_path):

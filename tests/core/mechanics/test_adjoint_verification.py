@@ -9,6 +9,7 @@ import math
 import sys
 import types
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
@@ -19,12 +20,13 @@ from nerd_core.mechanics.config import MechanicsCfg
 from nerd_core.mechanics.kernel.adjoint.verification import verified_gradient
 from nerd_core.mechanics.step import Mechanics
 from nerd_core.robot.frames import ChangeCodec
+from nerd_core.robot.physical_parameters import PhysicalParameters
 from support.robots import ant, random_state, with_inertias
 
 TOLERANCE = 1.0e-2
 """As a share of the size of derivatives. Written down here once more, so that it cannot be loosened unseen."""
 
-PARTS = ("state", "control", "distance", "normal", "learned")
+PARTS = ("state", "control", "distance", "normal", "mass", "learned")
 
 
 class Trial:
@@ -40,8 +42,8 @@ class Trial:
             def __init__(self, robot: object):
                 self.robot = robot
 
-            def __call__(self, state: Tensor, control: Tensor, contacts: Contacts) -> Tensor:
-                return trial.step(state, control, contacts, trial.wrong)
+            def __call__(self, state: Tensor, control: Tensor, contacts: Contacts, rows: PhysicalParameters) -> Tensor:
+                return trial.step(state, control, contacts, rows, trial.wrong)
 
         fake = types.ModuleType("nerd_core.mechanics.kernel.adjoint.robot")
         fake.RobotGradient = Gradient  # pyright: ignore[reportAttributeAccessIssue]
@@ -52,13 +54,15 @@ class Trial:
         state: Tensor,
         control: Tensor,
         contacts: Contacts | None,
+        rows: PhysicalParameters | None,
         wrong: dict[str, Callable[[int], Tensor] | float] | None = None,
     ) -> Tensor:
         """A step that depends on all of its arguments, with derivatives that are wrong by a share of their size."""
-        assert contacts is not None
+        assert contacts is not None and rows is not None and rows.mass is not None
         count = len(state)
         learned = self.mechanics.solver.constants.expand(count, -1)
-        parts = dict(zip(PARTS, (state, control, contacts.distance, contacts.normal.flatten(1), learned), strict=True))
+        tensors = state, control, contacts.distance, contacts.normal.flatten(1), rows.mass, learned
+        parts = dict(zip(PARTS, tensors, strict=True))
         said = torch.zeros_like(state)
         for number, (name, part) in enumerate(parts.items()):
             error = (wrong or {}).get(name, 0.0)
@@ -73,8 +77,9 @@ class Trial:
         state = random_state(self.spec, 40, seed=0, spread=0.3)
         control = torch.zeros(40, self.spec.control_dim)
         robot = types.SimpleNamespace(solver=self.mechanics.solver)
-        found = verified_gradient(self.spec, robot, state, control, self.step)  # pyright: ignore[reportArgumentType]
-        return found is not None
+        parameters = PhysicalParameters(mass=torch.ones(1, len(self.spec.bodies)))
+        args = self.spec, robot, state, control, lambda rows: partial(self.step, rows=rows), parameters
+        return verified_gradient(*args) is not None  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("part", PARTS)

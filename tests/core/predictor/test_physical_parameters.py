@@ -24,8 +24,8 @@ ENVS = 4
 
 
 def predictor_of(spec) -> Predictor:
-    """Mechanics without a network."""
-    return Predictor(spec, PredictorCfg(network=None, prior=MechanicsPriorCfg(hidden=0)))
+    """Mechanics without a network, and without a memory, which only the stepper has."""
+    return Predictor(spec, PredictorCfg(network=None, prior=MechanicsPriorCfg(hidden=0, friction_memory=False)))
 
 
 def situation(spec) -> tuple[torch.Tensor, torch.Tensor]:

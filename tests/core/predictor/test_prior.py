@@ -92,7 +92,7 @@ def test_the_mechanics_prior_is_mechanics():
     mechanics = Mechanics(spec, codec, cfg, has_contacts=False)
     mechanics.load_state_dict(prior.mechanics.state_dict())
     assert torch.equal(prior(state, control), mechanics(state, control))
-    assert prior.trainable and not prior.exportable
+    assert prior.trainable and not prior.export_obstacle()
 
 
 def test_without_a_network_the_prediction_is_the_prior():

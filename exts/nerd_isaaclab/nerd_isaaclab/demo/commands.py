@@ -46,7 +46,14 @@ class Commands:
     lock: int | None = None
     """Descriptor that the commands inherit, so that the folder counts as in use while one of them is alive."""
 
-    def nerd(self, arguments: list[str], threads: int, log: Path | None = None, cwd: Path | None = None) -> str:
+    def nerd(
+        self,
+        arguments: list[str],
+        threads: int,
+        log: Path | None = None,
+        cwd: Path | None = None,
+        accepted: tuple[int, ...] = (),
+    ) -> str:
         """Runs ``nerd`` with some arguments.
 
         Args:
@@ -54,6 +61,7 @@ class Commands:
             threads: OpenMP threads.
             log: File for the output; left out, the command talks to the terminal itself.
             cwd: Folder to run in.
+            accepted: Exit codes beside zero with which it may end.
 
         Returns:
             The command as a person would type it.
@@ -77,7 +85,7 @@ class Commands:
             code = _wait(process, log, arguments)
         if code == INTERRUPTED:
             raise KeyboardInterrupt
-        if code:
+        if code and code not in accepted:
             raise PhaseError(f"'{typed}' ended with code {code}" + ("" if log is None else f":\n{_tail(log)}"))
         return typed
 

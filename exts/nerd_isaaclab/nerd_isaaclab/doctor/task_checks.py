@@ -13,7 +13,7 @@ import torch
 
 from nerd_core.contact.contacts import ContactModel
 from nerd_core.mechanics.actuators import Actuators, is_explicit
-from nerd_core.mechanics.step import require_known_forces
+from nerd_core.mechanics.known_forces import require_known_forces
 from nerd_core.robot.guard import StateGuard
 from nerd_core.robot.spec import Joint
 

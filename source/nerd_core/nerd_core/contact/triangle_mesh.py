@@ -94,12 +94,24 @@ class TriangleMeshGround(Ground):
         with torch.no_grad():
             found = searchable(points)
             triangle = self._choose(found, mesh, reach)
-            corners = self._corners[triangle].permute(1, 2, 0)
-            exact = found.double()
-            closest, part = closest_on_triangle(exact, corners.double())
-            outward = self._outward[triangle, part].t()
-            above = ((exact - closest) * outward).sum(0) >= 0
+            corners, closest, part, outward, above = self._sides(found, triangle)
+            # Where nothing is within reach this triangle need not be the nearest. A point above the ground may well be
+            # behind it, metres away, and would count as deep inside: those are looked at again.
+            far = (found.double() - closest).square().sum(0) > reach.double().square()
+            doubtful = (far & ~above).nonzero()[:, 0]
+            if len(doubtful):
+                anywhere = torch.full_like(reach.expand(mesh.shape)[doubtful], math.inf)
+                triangle[doubtful] = self._choose(found[:, doubtful], mesh[doubtful], anywhere)
+                corners, closest, part, outward, above = self._sides(found, triangle)
         return resolve(points, corners, closest.to(points.dtype), part, outward, above)
+
+    def _sides(self, points: Tensor, triangle: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+        """Corners of triangles, the nearest point of each, its part, the normal there, and whether that is below."""
+        corners = self._corners[triangle].permute(1, 2, 0)
+        exact = points.double()
+        closest, part = closest_on_triangle(exact, corners.double())
+        outward = self._outward[triangle, part].t()
+        return corners, closest, part, outward, ((exact - closest) * outward).sum(0) >= 0
 
     def _choose(self, points: Tensor, mesh: Tensor, reach: Tensor) -> Tensor:
         """Row of the nearest triangle of each point."""

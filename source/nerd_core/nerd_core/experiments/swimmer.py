@@ -76,8 +76,8 @@ class SwimmerCfg:
     many: int = bounded(1000, at_least=0)
     """Trajectories from which the long short-term memory is learned once more, in the first medium that is water; 0 for
     none."""
-    many_updates: int = bounded(6000, at_least=1)
-    """Updates of that one, which has more to learn from."""
+    many_updates: int = bounded(1500, at_least=1)
+    """Updates of that one."""
 
     def __post_init__(self):
         check_bounds(self)
@@ -107,7 +107,7 @@ class Motion(NamedTuple):
 def run(settings: SwimmerCfg, say: Say) -> Result:
     """Trains and judges all models in all media."""
     figures: dict[str, Figure] = {}
-    plots: dict[str, Callable[[Path], None]] = {}
+    every: dict[str, dict[str, Tensor]] = {}
     for medium in settings.media:
         seen, unseen = (
             Motion(*trajectories(MEDIA[medium], settings.trajectories, settings.steps, settings.seed + shift))
@@ -129,8 +129,8 @@ def run(settings: SwimmerCfg, say: Say) -> Result:
                 figures[f"held_out_900_lstm_{settings.many}"] = float(errors(move, unseen).mean())
         told = ", ".join(f"{name} {float(curve.mean()):.3g}" for name, curve in curves.items())
         say(f"{medium}: mean squared error over {settings.steps} steps: {told}")
-        plots[medium] = partial(_plot, curves, settings.learned_steps, medium)
-    return Result(figures, plots)
+        every[medium] = curves
+    return Result(figures, {"swimmer": partial(_plot, every, settings.learned_steps)})
 
 
 Mover = Callable[[Motion], Tensor]
@@ -234,19 +234,29 @@ def _learned_from_many(cfg: SwimmerCfg, medium: str) -> Mover:
     return partial(_moved_by_network, fit(LstmStep(), *motion, how, cfg.seed))
 
 
-def _plot(curves: dict[str, Tensor], learned: int, medium: str, path: Path) -> None:
-    """Errors over steps."""
+def _plot(every: dict[str, dict[str, Tensor]], learned: int, path: Path) -> None:
+    """Errors over steps, a panel for each medium."""
     from ..files.figures import BLUE, FAINT, GREEN, ORANGE, TEAL, log_scale, new_figure, save_figure
 
-    colours = {"hybrid": BLUE, "lstm": ORANGE, "network": GREEN, "plain": TEAL}
-    with new_figure(4.6, 3.2) as (figure, (axes,)):
-        for name, curve in curves.items():
-            axes.plot(range(1, len(curve) + 1), curve.clamp(min=1.0e-16).tolist(), color=colours[name], label=name)
-        axes.axvline(learned, color=FAINT, linestyle=":")
-        axes.set_xlabel(f"step in {medium.replace('_', ' ')} (learned from until the dotted line)")
-        axes.set_ylabel("mean squared error of states")
-        axes.legend()
-        log_scale(axes, "y")
+    shown = {
+        "hybrid": (BLUE, "hybrid"),
+        "lstm": (ORANGE, "LSTM"),
+        "network": (GREEN, "feed-forward network"),
+        "plain": (TEAL, "mechanics alone"),
+    }
+    with new_figure(3.1 * len(every), 3.1, columns=len(every)) as (figure, panels):
+        for (medium, curves), axes in zip(every.items(), panels, strict=True):
+            for name, curve in curves.items():
+                colour, label = shown[name]
+                axes.plot(range(1, len(curve) + 1), curve.clamp(min=1.0e-16).tolist(), color=colour, label=label)
+            lowest = min(float(curve[len(curve) // 50 :].min()) for curve in curves.values())
+            axes.set_ylim(bottom=max(0.1 * lowest, 1.0e-17))  # first steps are exact to rounding
+            axes.axvline(learned, color=FAINT, linestyle=":")
+            axes.set_title(medium.replace("_", ", ").replace("C", " C"))
+            axes.set_xlabel("step")
+            log_scale(axes, "y")
+        panels[0].set_ylabel("mean squared error of states")
+        panels[0].legend()
         save_figure(figure, path)
 
 

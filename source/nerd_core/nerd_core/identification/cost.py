@@ -124,8 +124,8 @@ class CostCfg:
     """Windows that are rolled out at once."""
     precision: Literal["double", "single"] = "double"
     """Of roll-outs. In single precision the kernel takes the steps wherever it can: all without gradients, which are
-    those of differences too, and those with gradients to first states and learned weights alone, by its adjoint.
-    Gradients to physical parameters flow through PyTorch."""
+    those of differences too, and those with gradients to physical parameters, first states and learned weights, by its
+    adjoint."""
 
     def __post_init__(self):
         check_bounds(self)

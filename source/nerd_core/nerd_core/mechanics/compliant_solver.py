@@ -121,6 +121,7 @@ class CompliantSolver(nn.Module):
         targets: Targets | None = None,
         body_responses: Tensor | None = None,
         contact_impulses: list[Tensor] | None = None,
+        held_contacts: list[Tensor] | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """What the contact forces of one physics step add to the generalised velocities and what these have moved the
         robot by at its end, each of shape (dim, M), and where the joints are then, shape (M, J).
@@ -134,8 +135,9 @@ class CompliantSolver(nn.Module):
             targets: None: no drive leads a joint.
             body_responses: Not looked at.
             contact_impulses: Takes the impulses of contacts, see :class:`ConstraintSolver`.
+            held_contacts: Not filled: friction of these contacts has no memory.
         """
-        del targets, body_responses
+        del targets, body_responses, held_contacts
         substep_dt, ramp = self.spec.physics_dt / self.substeps, 0.5 * (1.0 + 1.0 / self.substeps)
         delta_v = moved = torch.zeros_like(velocity)
         if contacts is not None:

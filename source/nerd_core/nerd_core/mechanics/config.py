@@ -54,6 +54,10 @@ class MechanicsCfg:
     feature_scales: tuple[float, ...] = bounded((0.02, 0.5, 5.0), above=0.0)
     """Velocities [m/s or rad/s] at which the features of the rules begin to saturate: rules tell apart what is of the
     size of one of them."""
+    friction_memory: bool | None = None
+    """Whether steps in a row remember where feet were put down, as PhysX does, so that a robot that stands stays; see
+    :mod:`nerd_core.mechanics.friction_anchors`. By default with the law ``engine``. Single steps, and motion through
+    which gradients flow, have no memory."""
     blueprints: tuple[Blueprint, ...] = ()
     """Networks that change quantities of each physics step, in this order."""
 

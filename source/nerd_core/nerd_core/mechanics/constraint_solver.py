@@ -158,6 +158,14 @@ class ConstraintSolver(nn.Module):
         return self.drives.needs_responses or bool(self.law.body_compliance and self._unilateral)
 
     @property
+    def has_memory(self) -> bool:
+        """Whether friction keeps its anchors from step to step: of articulations whose contacts are single points."""
+        wanted = self.cfg.friction_memory
+        if wanted is None:
+            wanted = self.cfg.constraint_law == "engine"
+        return wanted and self.max_contacts > 0 and not self.law.has_patches
+
+    @property
     def max_contacts(self) -> int:
         """Most contacts that are looked at in a physics step."""
         return self.contacts.max_contacts
@@ -172,6 +180,7 @@ class ConstraintSolver(nn.Module):
         targets: Targets | None = None,
         body_responses: Tensor | None = None,
         contact_impulses: list[Tensor] | None = None,
+        held_contacts: list[Tensor] | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """What the impulses of one physics step add to the generalised velocities and what these have moved the robot
         by at its end, each of shape (dim, M), and where the joints are then, shape (M, J).
@@ -188,6 +197,7 @@ class ConstraintSolver(nn.Module):
             targets: Where drives lead the joints; None where they lead none.
             body_responses: What :meth:`Multibody.largest_responses` gave; None where :attr:`needs_responses` is not.
             contact_impulses: Takes the impulses of contacts [N s]: normals, then both directions of friction, (3 P, M).
+            held_contacts: Takes which contacts did not slip in the last substep, one or zero, (P, M).
         """
         if not self._unilateral:
             return torch.zeros_like(velocity), torch.zeros_like(velocity), joint_pos
@@ -231,6 +241,8 @@ class ConstraintSolver(nn.Module):
             impulse_sum = impulse_sum + impulse
         if contact_impulses is not None:
             contact_impulses.append(torch.cat((impulse[:count], impulse[unilateral:])))
+        if held_contacts is not None:
+            held_contacts.append(torch.stack(sweep.holds) * rows.in_reach[:count])
         impulses = torch.stack((impulse, substep_dt * impulse_sum)).permute(2, 0, 1).contiguous()
         delta_v, moved = (impulses @ response).permute(1, 2, 0).contiguous().unbind()
         return delta_v, moved, pos.index_select(0, self._place_of_joint).t()
@@ -320,7 +332,7 @@ class ConstraintSolver(nn.Module):
         if self.law.stops_release:
             of_stops = torch.where(gap[count:] > 0, 1.0, constants[Constant.STOP_BAUMGARTE]) / substep_dt
             rate, is_open = torch.cat((rate[:count], of_stops)), torch.cat((is_open[:count], gap[count:] > 0))
-        friction_correction = constants[Constant.FRICTION_RETURN] / substep_dt * drift
+        friction_return = constants[Constant.FRICTION_RETURN] / substep_dt
         friction, dynamic = constants[Constant.FRICTION_COEFFICIENT].expand_as(gap[:count]), None
         if self.sliding_share < 1.0:
             dynamic = self.sliding_share * friction
@@ -333,7 +345,7 @@ class ConstraintSolver(nn.Module):
             rate = rate * torch.where(is_open, factors[Factor.OPEN_GAP_RATE], factors[Factor.PENETRATION_RATE])
             of_friction = factors[:, :count].repeat(1, 2, 1)
             friction_mass = friction_mass * of_friction[Factor.FRICTION_RELAXATION]
-            friction_correction = friction_correction * of_friction[Factor.FRICTION_RETURN]
+            friction_return = friction_return * of_friction[Factor.FRICTION_RETURN]
             friction = friction * factors[Factor.FRICTION_COEFFICIENT, :count]
             dynamic = None if dynamic is None else dynamic * factors[Factor.FRICTION_COEFFICIENT, :count]
         correction, fastest = rate * gap, -constants[Constant.MAX_CORRECTION_SPEED]
@@ -342,8 +354,17 @@ class ConstraintSolver(nn.Module):
         else:
             correction = correction.maximum(fastest)
         if self.smooth_share < 1.0:
-            correction, friction_correction = self.smooth_share * correction, self.smooth_share * friction_correction
-        return Terms(correction, mass, friction_correction, friction_mass, friction, dynamic)
+            correction, friction_return = self.smooth_share * correction, self.smooth_share * friction_return
+        terms = Terms(correction, mass, friction_return * drift, friction_mass, friction, dynamic)
+        if contacts is None or contacts.anchoring is None:
+            return terms
+        others = (0, 0, 0, count - len(contacts.anchoring.chosen))
+        first, second = nn.functional.pad(contacts.anchoring.drift, others).flatten(1, 2)
+        return terms._replace(
+            friction_correction=friction_return * (drift + first),
+            second_correction=friction_return * (drift + second),
+            has_second=nn.functional.pad(contacts.anchoring.anchors.exist[1].to(drift.dtype), others),
+        )
 
     def _solve(
         self,
@@ -384,7 +405,7 @@ class ConstraintSolver(nn.Module):
         """Features of all unilateral constraints, by :class:`~nerd_core.mechanics.constants.Feature`."""
         unilateral, pair, per_dt = self._unilateral, (2, self.max_contacts), 1.0 / self.spec.physics_dt
         velocity = sweep.velocity
-        impulse = torch.stack((*sweep.normal_impulse, *sweep.friction_impulse)) * diagonal
+        impulse = torch.stack((*sweep.normal_impulse, *sweep.all_friction())) * diagonal
         slip, friction = velocity[unilateral:].unflatten(0, pair), impulse[unilateral:].unflatten(0, pair)
         speed = length(slip, EPSILON)
         of_friction = torch.stack((speed, length(friction, EPSILON), (friction * slip).sum(0) / speed))

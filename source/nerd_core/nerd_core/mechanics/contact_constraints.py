@@ -32,6 +32,7 @@ from .config import MechanicsCfg
 from .constants import COUNTED_GAP, EPSILON, UNREACHABLE
 from .constraint_laws import law_of
 from .contact_patches import Patches, find_patches
+from .friction_anchors import Anchoring, FrictionAnchors, anchoring
 from .multibody import BodyFrames, BodyMotion, Multibody
 from .self_contacts import Meeting, SelfContacts
 from .vectors import cross, rotate, rotate_inverse
@@ -80,6 +81,8 @@ class ContactConstraints(NamedTuple):
     """Speed of an impact below which there is no restitution [m/s], shape (1 or M,); None for zero."""
     patches: Patches | None = None
     """Which contacts are patches; None where each is one by itself."""
+    anchoring: Anchoring | None = None
+    """Where contacts with the ground were made; None for a step without memory."""
 
 
 class ContactSlots(nn.Module):
@@ -180,6 +183,7 @@ class ContactSlots(nn.Module):
         planes: GroundPlanes,
         root_rotation: Tensor | None,
         root_displacement: Tensor | None,
+        anchors: FrictionAnchors | None = None,
     ) -> ContactConstraints:
         """The slots that come nearest to the ground in a physics step.
 
@@ -190,6 +194,7 @@ class ContactSlots(nn.Module):
             root_rotation: Rotation matrices of the root, shape (3, 3, M); None for a fixed base.
             root_displacement: How far the root has come since, environment axes [m], shape (3, M); None for a fixed
                 base.
+            anchors: Where slots were put down; None for a step without memory.
         """
         dt, centres, offset, normal = self.spec.physics_dt, self._centres(frames), planes.offset, planes.normal
         if root_rotation is not None and root_displacement is not None:
@@ -218,6 +223,11 @@ class ContactSlots(nn.Module):
             depth = torch.where(radius > 0.0, radius, gap)
         to_ground, bodies = depth.unsqueeze(1) * normal, self._bodies[chosen]
         points = centres - to_ground
+        remembered = None
+        if anchors is not None:
+            rotations = frames.transforms[:, :, :3].gather(0, bodies[:, None, None].expand(-1, 3, 3, -1))
+            of_root = root_rotation, root_displacement
+            remembered = anchoring(anchors, chosen, rotations, centres, radius, axes, *of_root)
         jacobian = self.multibody.point_jacobian(frames, bodies, points)
         rotational_bias = cross(angular_bias, arm - to_ground)
         found = ContactConstraints(
@@ -235,6 +245,7 @@ class ContactSlots(nn.Module):
             restitution=_of_chosen(self._restitution, chosen),
             bounce_threshold=self._bounce_threshold,
             patches=patches,
+            anchoring=remembered,
         )
         if self.own is None:
             return found

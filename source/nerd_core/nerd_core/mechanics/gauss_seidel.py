@@ -47,6 +47,11 @@ class Terms(NamedTuple):
     """Coefficient of friction, shape (P, M)."""
     dynamic_friction: Tensor | None
     """The same of a contact that slides; None where it is no other."""
+    second_correction: Tensor | None = None
+    """Velocity at which the drift from a second anchor is taken back [m/s], shape (2 P, M); None where contacts have
+    none."""
+    has_second: Tensor | None = None
+    """One for contacts with a second anchor, which then bears half of the friction, else zero, shape (P, M)."""
 
 
 class GaussSeidel:
@@ -57,11 +62,14 @@ class GaussSeidel:
     normal_impulse: list[Tensor]
     """Impulses of contact normals and of stops [N s or N m s], each of shape (M,)."""
     friction_impulse: list[Tensor]
-    """Impulses of friction [N s]: along the first direction for all contacts, then along the second."""
+    """Impulses of friction [N s], of contacts with two anchors at the first of them: along the first direction for all
+    contacts, then along the second."""
     least_pressed: Tensor | None
     """Normal impulses for which friction holds at least [N s], shape (P, M); None for none."""
     patches: Patches | None
     """Which contacts share what presses them; None where each has its own."""
+    holds: list[Tensor]
+    """One for contacts that did not slip when their friction was solved last, else zero, each of shape (M,)."""
 
     def __init__(self, velocity: Tensor, delassus: Tensor, contacts: int, unilateral: int):
         """Begins without impulses.
@@ -79,6 +87,8 @@ class GaussSeidel:
         self._drive_impulse = list(torch.zeros_like(velocity[contacts:unilateral]).unbind())
         self._other_impulse: dict[int, Tensor] = {}
         self.least_pressed, self.patches = None, None
+        self._second_impulse: list[Tensor] | None = None
+        self.holds: list[Tensor] = list(torch.zeros_like(velocity[:contacts]).unbind())
 
     def joint_velocity(self, joint: int) -> Tensor:
         """Velocity of a joint, away from the stop that it looks at, shape (M,)."""
@@ -169,7 +179,14 @@ class GaussSeidel:
             both = contact, count + contact
             mass, correction = ((each[both[0]], each[both[1]]) for each in (friction_masses, friction_corrections))
             of_sliding = None if terms.dynamic_friction is None else terms.dynamic_friction[contact]
-            self.solve_friction(contact, friction[contact], mass, correction, of_sliding)
+            coefficient, second = friction[contact], terms.second_correction
+            if second is None or terms.has_second is None:
+                self.solve_friction(contact, coefficient, mass, correction, of_sliding)
+                continue
+            shares = 1.0 - 0.5 * terms.has_second[contact], 0.5 * terms.has_second[contact]
+            slid = [None if of_sliding is None else of_sliding * share for share in shares]
+            self.solve_friction(contact, coefficient * shares[0], mass, correction, slid[0])
+            self._solve_second(contact, coefficient * shares[1], mass, (second[both[0]], second[both[1]]), slid[1])
 
     def solve_normal(self, contact: int, effective_mass: Tensor, correction: Tensor) -> None:
         """Solves the normal of a contact; arguments as of :meth:`solve_joint`."""
@@ -208,6 +225,7 @@ class GaussSeidel:
         largest = coefficient * pressed
         inverse = torch.addcmul(x * x + EPSILON, y, y).rsqrt()
         share = (largest * inverse).clamp(max=1.0)
+        self.holds[contact] = (share == 1.0).to(share.dtype)
         if dynamic is not None:
             sliding = (dynamic * pressed * inverse).clamp(max=1.0)
             share = torch.where(share < 1.0, sliding, share)
@@ -215,6 +233,23 @@ class GaussSeidel:
         self._apply(row, x - self.friction_impulse[first])
         self._apply(other, y - self.friction_impulse[second])
         self.friction_impulse[first], self.friction_impulse[second] = x, y
+
+    def _solve_second(
+        self,
+        contact: int,
+        coefficient: Tensor,
+        effective_mass: tuple[Tensor, Tensor],
+        correction: tuple[Tensor, Tensor],
+        dynamic: Tensor | None,
+    ) -> None:
+        """Solves the friction at a contact's second anchor, if it has one; arguments as of :meth:`solve_friction`."""
+        if self._second_impulse is None:
+            self._second_impulse = [torch.zeros_like(each) for each in self.friction_impulse]
+        held = self.holds[contact]
+        self.friction_impulse, self._second_impulse = self._second_impulse, self.friction_impulse
+        self.solve_friction(contact, coefficient, effective_mass, correction, dynamic)
+        self.friction_impulse, self._second_impulse = self._second_impulse, self.friction_impulse
+        self.holds[contact] = torch.where(coefficient > 0.0, held * self.holds[contact], held)
 
     def impulses(self) -> Tensor:
         """Impulses of all rows until now, those of drives, friction and speed limits with those of their stops, shape
@@ -224,7 +259,13 @@ class GaussSeidel:
         joints = [stop + drive for stop, drive in zip(stops, self._drive_impulse, strict=True)]
         for joint, braking in self._other_impulse.items():
             joints[joint] = joints[joint] + braking
-        return torch.stack((*self.normal_impulse[: self._contacts], *joints, *self.friction_impulse))
+        return torch.stack((*self.normal_impulse[: self._contacts], *joints, *self.all_friction()))
+
+    def all_friction(self) -> list[Tensor]:
+        """Impulses of friction at all anchors together, as :attr:`friction_impulse`."""
+        if self._second_impulse is None:
+            return self.friction_impulse
+        return [first + second for first, second in zip(self.friction_impulse, self._second_impulse, strict=True)]
 
     def _apply(self, row: int, impulse: Tensor) -> None:
         """Changes all velocities by a further impulse on a row."""
@@ -240,7 +281,9 @@ def _friction(friction: JointFriction, effective_mass: Tensor, velocity: Tensor)
     """Impulse of friction in a substep: to rest if static friction can, else by what brakes a joint that moves."""
     impulse = -effective_mass * velocity
     largest = friction.dynamic + friction.viscous * velocity.abs()
-    return torch.where(impulse.abs() > friction.static, impulse.maximum(-largest).minimum(largest), impulse)
+    # One bound at a time: within both of a joint that has no friction, the derivative by friction would be lost.
+    braking = torch.where(impulse < 0.0, impulse.maximum(-largest), impulse.minimum(largest))
+    return torch.where(impulse.abs() > friction.static, braking, impulse)
 
 
 __all__ = ["GaussSeidel", "Terms"]

@@ -34,6 +34,7 @@ from ..robot.kinematics import ForwardKinematics, rotate_by
 from ..robot.physical_parameters import PhysicalParameters
 from ..robot.spec import RobotSpec
 from .altered import altered
+from .elementary import inverse_by_columns
 from .tree import depth_first, inertia_root, inertia_tables, supporting_joints, tree_tables
 from .vectors import cross, rotate_inverse
 
@@ -273,6 +274,8 @@ class Multibody(nn.Module):
         Args:
             jacobian: What :meth:`mass_weighted_jacobian` gave.
         """
+        if torch.compiler.is_exporting():
+            return inverse_by_columns(self._mass_matrix(jacobian))
         # One robot whose state is no number must not stop the others: its own inverse is no number, and the guard acts.
         factor, failed = torch.linalg.cholesky_ex(self._mass_matrix(jacobian))
         return torch.cholesky_inverse(factor.masked_fill(failed.bool().view(-1, 1, 1), torch.nan))

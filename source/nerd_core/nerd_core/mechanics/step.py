@@ -38,7 +38,7 @@ from ..contact.contacts import Contacts
 from ..robot.frames import ChangeCodec
 from ..robot.physical_parameters import PhysicalParameters
 from ..robot.spec import RobotSpec
-from .actuators import Actuators, is_explicit
+from .actuators import Actuators
 from .altered import altered
 from .body_damping import BodyDamping
 from .compliant_solver import CompliantSolver
@@ -49,7 +49,7 @@ from .constraint_solver import ConstraintSolver
 from .engine_settings import tell_what_is_left_out
 from .external_wrench import ExternalWrench
 from .forces import BodyForces, ForceRecorder, JointWrenches
-from .joint_drives import has_drive
+from .friction_anchors import ANCHOR_DIM, ANCHORS, FrictionAnchors
 from .kernel.adjoint.verification import verified_gradient
 from .kernel.verification import (
     OF_DRIVES,
@@ -60,6 +60,7 @@ from .kernel.verification import (
     verified_kernel,
     warn_once,
 )
+from .known_forces import require_known_forces
 from .multibody import BodyFrames, BodyMotion, CentroidalMomentum, Multibody
 from .precision import exact_products
 from .root_pose import RootPose
@@ -126,7 +127,7 @@ class Mechanics(nn.Module):
         self._kernels: dict[tuple[torch.device, bool | None], RobotKernel | None] = {}
         """Kernels by device, and by whether drives are other than the specification's; None for one without parameters
         at all."""
-        self._gradients: dict[torch.device, RobotGradient | None] = {}
+        self._gradients: dict[tuple[torch.device, bool | None], RobotGradient | None] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies make kernels of their own."""
@@ -161,14 +162,55 @@ class Mechanics(nn.Module):
         contacts: Contacts | None = None,
         parameters: PhysicalParameters | None = None,
         joints: bool = True,
+        memory: Tensor | None = None,
     ) -> tuple[Tensor, BodyForces]:
         """The change of state, and the forces that made it, with what joints carry if that is asked for; the other
-        arguments are those of :meth:`forward`. Forces have no gradients where the kernel takes the step.
+        arguments are those of :meth:`forward` and :meth:`remembering`. Forces have no gradients where the kernel takes
+        the step.
         """
         lead, state, control, contacts, rows = self._flat(state, control, contacts, parameters)
-        next_state, forces = self._taken_with_forces(state, control, contacts, rows, joints)
+        next_state, forces = self._taken_with_forces(state, control, contacts, rows, joints, memory)
         change = self._change(state, next_state).reshape(*lead, self.codec.dim)
         return change, forces.map(lambda each: each.reshape(*lead, *each.shape[1:]))
+
+    @property
+    def has_memory(self) -> bool:
+        """Whether friction keeps its anchors from step to step, see :mod:`nerd_core.mechanics.friction_anchors`."""
+        return isinstance(self.solver, ConstraintSolver) and self.solver.has_memory
+
+    def new_memory(self, count: int, like: Tensor) -> Tensor:
+        """The memory of friction of so many environments that nothing has touched yet, shape (count, K, 12).
+
+        Args:
+            count: Environments.
+            like: A tensor on the device and of the type of states.
+        """
+        return like.new_zeros(count, len(self.solver.contacts.slots), ANCHORS * ANCHOR_DIM)
+
+    @torch.no_grad()
+    def remembering(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None,
+        memory: Tensor,
+        parameters: PhysicalParameters | None = None,
+    ) -> Tensor:
+        """The change of state with a memory of friction, which is changed in place. Without gradients.
+
+        Args:
+            state: States, shape (M, S).
+            control: Efforts held over the step [N m or N], shape (M, C).
+            contacts: Contacts of ``state`` of all slots.
+            memory: What the step before left, or :meth:`new_memory`, shape (M, K, 12).
+            parameters: What differs from the specification.
+        """
+        _, state, control, contacts, rows = self._flat(state, control, contacts, parameters)
+        kernel = self._kernel_for(state, control, contacts, rows)
+        if kernel is not None:
+            return self._change(state, kernel(state, control, contacts, rows, memory))
+        own = self if rows is None else self.with_parameters(rows)
+        return self._change(state, own._next_remembering(state, control, contacts, memory))
 
     def smoothed(self, smoothing_time: float) -> Mechanics:
         """The same mechanics with smoother contacts, see :attr:`MechanicsCfg.smoothing_time`; weights are shared."""
@@ -215,7 +257,7 @@ class Mechanics(nn.Module):
         if parameters is not None and parameters.given:
             rows = parameters.rows(self.spec, lead, state)
         state = state.reshape(-1, self.spec.state.dim)
-        return lead, state, self._flat_control(control, len(state)), self._contacts_of(state, contacts), rows
+        return lead, state, self._flat_control(control, state.shape[0]), self._contacts_of(state, contacts), rows
 
     def _flat_control(self, control: Tensor, count: int) -> Tensor:
         """Controls as a step takes them, shape (M, C), of ``count`` states."""
@@ -225,7 +267,7 @@ class Mechanics(nn.Module):
         """Contacts with the leading dimension of states (M, S); None for a robot that touches nothing."""
         if not self.solver.max_contacts:
             return None
-        count, slots, name = len(state), len(self.spec.slots), self.spec.name
+        count, slots, name = state.shape[0], len(self.spec.slots), self.spec.name
         if contacts is None:
             raise ValueError(f"got no contacts for the solver of '{name}', expected those of its {slots} slots")
         if contacts.distance.shape[-1:] != (slots,) or contacts.distance.numel() not in (slots, slots * count):
@@ -240,24 +282,34 @@ class Mechanics(nn.Module):
         self, state: Tensor, control: Tensor, contacts: Contacts | None, rows: PhysicalParameters | None
     ) -> Step:
         """What takes this step: the kernel where it can, with its adjoint where gradients are asked for, else
-        PyTorch. The adjoint knows no physical parameters of environments.
+        PyTorch.
         """
         inputs = [state, control, *self.solver.parameters(), *(() if contacts is None else contacts.tensors()[:2])]
         inputs += [] if rows is None else [getattr(rows, name) for name in rows.given]
         wants_gradient = torch.is_grad_enabled() and any(each.requires_grad for each in inputs)
-        kernel = None
-        if rows is None or not wants_gradient:
-            kernel = self._kernel_for(state, control, contacts, rows)
+        kernel, kind = self._kernel_for(state, control, contacts, rows), _kind(state, rows)
         if kernel is None:
-            return (self if rows is None else self.with_parameters(rows))._next_state
+            return self._torch_step(rows)
         if not wants_gradient:
             return partial(kernel, rows=rows)
-        if state.device not in self._gradients:
+        if kind not in self._gradients:
             states, controls = _finite(state, control)
             if not len(states):
-                return self._next_state  # there will be other states
-            self._gradients[state.device] = verified_gradient(self.spec, kernel, states, controls, self._next_state)
-        return self._gradients[state.device] or self._next_state
+                return self._torch_step(rows)  # there will be other states
+            parameters = self._trial_parameters(state, kind)
+            args = self.spec, kernel, states, controls, self._torch_step, parameters
+            self._gradients[kind] = verified_gradient(*args)
+        gradient = self._gradients[kind]
+        return self._torch_step(rows) if gradient is None else partial(gradient, rows=rows)
+
+    def _torch_step(self, rows: PhysicalParameters | None) -> Step:
+        """The step in PyTorch."""
+        return (self if rows is None else self.with_parameters(rows))._next_state
+
+    def _trial_parameters(self, state: Tensor, kind: tuple[torch.device, bool | None]) -> PhysicalParameters | None:
+        """Parameters by which kernels of a kind are tried."""
+        drives = kind[1]
+        return None if drives is None else trial_parameters(self.spec, drives).map(lambda each: each.to(state))
 
     def _taken_with_forces(
         self,
@@ -266,16 +318,21 @@ class Mechanics(nn.Module):
         contacts: Contacts | None,
         rows: PhysicalParameters | None,
         joints: bool,
+        memory: Tensor | None = None,
     ) -> tuple[Tensor, BodyForces]:
         """The states at the end of a control step, and the forces in it, of M environments."""
         own, kernel = self if rows is None else self.with_parameters(rows), None
         if not torch.is_grad_enabled():
             kernel = self._kernel_for(state, control, contacts, rows)
         if kernel is not None:
-            next_state, kept = kernel.with_forces(state, control, contacts, rows)
+            next_state, kept = kernel.with_forces(state, control, contacts, rows, memory)
         else:
             recorder = ForceRecorder(self.spec)
-            next_state, kept = own._next_state(state, control, contacts, recorder), recorder.kept()
+            if memory is None:
+                next_state = own._next_state(state, control, contacts, recorder)
+            else:
+                next_state = own._next_remembering(state, control, contacts, memory, recorder)
+            kept = recorder.kept()
         joint_wrenches = self._wrenches(own, kept, rows) if joints else ()
         return next_state, BodyForces(kept.normal, kept.friction, *joint_wrenches)
 
@@ -296,18 +353,14 @@ class Mechanics(nn.Module):
         tensors = [state, control, self.solver.constants, *(() if contacts is None else contacts.tensors()[:2])]
         if any(each.dtype != torch.float32 or each.device != state.device for each in tensors):
             return None
-        drives = None if rows is None else bool(OF_DRIVES & set(rows.given))
-        kind = state.device, drives
+        kind = _kind(state, rows)
         if kind not in self._kernels:
             states, controls = _finite(state, control)
             if not len(states):
                 return None  # there will be other states
-            reference, parameters = self, None
-            if drives is not None:
-                parameters = trial_parameters(self.spec, drives).map(lambda each: each.to(state))
-                reference = self.with_parameters(parameters)
+            parameters = self._trial_parameters(state, kind)
             args = self.spec, self.solver, self._ramp_mean, states, controls
-            self._kernels[kind] = verified_kernel(*args, reference._next_state, parameters)
+            self._kernels[kind] = verified_kernel(*args, self._torch_step(parameters), parameters)
         return self._kernels[kind]
 
     def _change(self, state: Tensor, next_state: Tensor) -> Tensor:
@@ -323,12 +376,35 @@ class Mechanics(nn.Module):
     ) -> Tensor:
         """States at the end of a control step, the root's position counted from where it began, shape (M, S)."""
         with exact_products(state.device):
-            return self._advance(state, control, contacts, recorder)
+            return self._advance(state, control, contacts, recorder, None)[0]
+
+    @torch.no_grad()
+    def _next_remembering(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None,
+        memory: Tensor,
+        recorder: ForceRecorder | None = None,
+    ) -> Tensor:
+        """As :meth:`_next_state` with a memory, which is changed in place."""
+        begin = state[:, self.spec.state.root_pos] if self._root_dim else None
+        with exact_products(state.device):
+            anchors = FrictionAnchors.read(memory, begin)
+            next_state, anchors = self._advance(state, control, contacts, recorder, anchors)
+        if anchors is not None:
+            memory.copy_(anchors.written())
+        return next_state
 
     def _advance(
-        self, state: Tensor, control: Tensor, contacts: Contacts | None, recorder: ForceRecorder | None
-    ) -> Tensor:
-        """What :meth:`_next_state` says."""
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None,
+        recorder: ForceRecorder | None,
+        anchors: FrictionAnchors | None,
+    ) -> tuple[Tensor, FrictionAnchors | None]:
+        """What :meth:`_next_state` says, and the anchors of friction at the end."""
         at, multibody, decimation = self.spec.state, self.multibody, self.spec.decimation
         effort, targets = self._joint_effort(state, control), self.solver.drives.targets(control)
         root = RootPose.at_origin(state[:, at.root_quat]) if self._root_dim else None
@@ -351,14 +427,17 @@ class Mechanics(nn.Module):
             applied, bias, damped = self._free_delta_v(pushed, gravity, inverse_mass, frames, jacobian, motion)
             touching = None
             if planes is not None:
-                touching = self.solver.contacts.constraints(frames, motion, planes, rotation, displacement)
+                touching = self.solver.contacts.constraints(frames, motion, planes, rotation, displacement, anchors)
             responses = None
             if self.solver.needs_responses:
                 responses = multibody.largest_responses(jacobian, inverse_mass, rotation)
             pushes: list[Tensor] | None = None if recorder is None else []
+            held: list[Tensor] | None = None if anchors is None else []
             solved, moved, joint_pos = self.solver(
-                velocity + bias, applied, inverse_mass, joint_pos, touching, targets, responses, pushes
+                velocity + bias, applied, inverse_mass, joint_pos, touching, targets, responses, pushes, held
             )
+            if anchors is not None and held and touching is not None and touching.anchoring is not None:
+                anchors = touching.anchoring.kept(anchors, held[0])
             if recorder is not None:
                 recorder.keep_solved(touching, pushes, frames, rotation, applied + bias + solved)
             before, with_impulses, velocity = velocity, velocity + solved, velocity + applied + bias + solved
@@ -377,9 +456,9 @@ class Mechanics(nn.Module):
             velocity = self._with_kept_momentum(velocity, momentum, rotation_step, gravity, frames, jacobian)
         joint_vel = velocity[self._root_dim :].t()
         if root is None:
-            return torch.cat((joint_pos, joint_vel), dim=-1)
+            return torch.cat((joint_pos, joint_vel), dim=-1), anchors
         root_vel = rotate(root.rotation, velocity[:6].view(2, 3, -1)).flatten(0, 1).t()
-        return torch.cat((root.displacement.t(), root.quat, joint_pos, root_vel, joint_vel), dim=-1)
+        return torch.cat((root.displacement.t(), root.quat, joint_pos, root_vel, joint_vel), dim=-1), anchors
 
     def _pushed(
         self, effort: Tensor, control: Tensor, joint_pos: Tensor, velocity: Tensor, physics_step: int
@@ -460,37 +539,15 @@ class Mechanics(nn.Module):
         return torch.cat((velocity[:3] + linear, velocity[3:6] + angular, velocity[6:]))
 
 
+def _kind(state: Tensor, rows: PhysicalParameters | None) -> tuple[torch.device, bool | None]:
+    """Which kernel a step takes: of a device, and whether drives are other than the specification's."""
+    return state.device, None if rows is None else bool(OF_DRIVES & set(rows.given))
+
+
 def _finite(state: Tensor, control: Tensor) -> tuple[Tensor, Tensor]:
     """The first of the states that are finite with their controls, for a trial."""
     finite = (state.isfinite().all(-1) & control.isfinite().all(-1)).nonzero().flatten()[:TRIAL_STATES]
     return state[finite].detach(), control[finite].detach()
-
-
-def require_known_forces(spec: RobotSpec) -> None:
-    """Raises ValueError for a robot whose joints feel forces that mechanics does not know, with what to do."""
-    instead = "or learn the free motion of this robot instead (nerd train --free-motion)"
-    led = {joint.name for joint in spec.joints if has_drive(joint) or joint.mimic is not None or is_explicit(joint)}
-    deaf = [
-        f"{control.kind} target of '{control.joint}'"
-        for control in spec.controls
-        if control.kind != "effort" and control.joint not in led
-    ]
-    if deaf:
-        raise ValueError(
-            f"got the {', '.join(deaf[:4])}{' and others' if len(deaf) > 4 else ''} of '{spec.name}', and no drive of "
-            "the simulator and no actuator of the task that follows it, expected one for mechanics. "
-            f"Use implicit actuators (ImplicitActuatorCfg) or actions that are efforts, {instead}"
-        )
-    if spec.tendons:
-        raise ValueError(
-            f"got the tendons {list(spec.tendons[:4])} in '{spec.name}', expected none: mechanics does not know them. "
-            f"Take them out of the asset, {instead}"
-        )
-    if spec.other_forces:
-        raise ValueError(
-            f"got {', '.join(spec.other_forces[:4])} in '{spec.name}', expected none: mechanics does not know them. "
-            f"Take them out of the asset, {instead}"
-        )
 
 
 def _products(matrix: Tensor, *vectors: Tensor) -> Sequence[Tensor]:
@@ -499,4 +556,4 @@ def _products(matrix: Tensor, *vectors: Tensor) -> Sequence[Tensor]:
     return torch.bmm(rows, matrix).permute(1, 2, 0).contiguous().unbind()
 
 
-__all__ = ["Mechanics", "require_known_forces"]
+__all__ = ["Mechanics"]

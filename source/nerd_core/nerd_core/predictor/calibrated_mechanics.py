@@ -188,6 +188,7 @@ class CalibratedMechanics(MechanicsPrior):
         contacts: Contacts | None = None,
         parameters: PhysicalParameters | None = None,
         joints: bool = True,
+        memory: Tensor | None = None,
     ) -> tuple[Tensor, BodyForces]:
         now, lag, contacts, found = self._calibrated(state, contacts, parameters)
         change, forces = self.mechanics.with_forces(now, control, contacts, found, joints)

@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, override
 
+import torch
 from torch import Tensor
 
 from ..contact.contacts import Contacts
@@ -42,7 +43,7 @@ class MechanicsPrior(Prior):
     """A control step by mechanics. A network behind it says what they miss, in units of what they usually miss."""
 
     traits = PriorTraits(only_near_contact=True, scaled_by_error=True, takes_parameters=True, gives_forces=True)
-    exportable = False
+    is_unrolled = True
 
     def __init__(self, mechanics: Mechanics):
         """Keeps the mechanics.
@@ -71,8 +72,27 @@ class MechanicsPrior(Prior):
         contacts: Contacts | None = None,
         parameters: PhysicalParameters | None = None,
         joints: bool = True,
+        memory: Tensor | None = None,
     ) -> tuple[Tensor, BodyForces]:
-        return self.mechanics.with_forces(state, control, contacts, parameters, joints)
+        return self.mechanics.with_forces(state, control, contacts, parameters, joints, memory)
+
+    @override
+    def new_memory(self, batch: int, device: torch.device | str | None = None) -> Tensor | None:
+        if not self.mechanics.has_memory:
+            return None
+        like = self.mechanics.gravity
+        return self.mechanics.new_memory(batch, like if device is None else like.to(device))
+
+    @override
+    def remembering(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None,
+        memory: Tensor,
+        parameters: PhysicalParameters | None = None,
+    ) -> Tensor:
+        return self.mechanics.remembering(state, control, contacts, memory, parameters)
 
     @override
     def update_input_statistics(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> None:
@@ -81,6 +101,16 @@ class MechanicsPrior(Prior):
     @override
     def finalise_statistics(self) -> None:
         self.mechanics.finalise_statistics()
+
+    @override
+    def export_obstacle(self) -> str:
+        asked = self.mechanics.actuators.remembering
+        if not asked:
+            return ""
+        return (
+            f"the actuators of {asked[:4]}, whose efforts objects of a running task give (delays, networks): export a "
+            "model of efforts, and let the program that uses it make them"
+        )
 
     @override
     def penalty(self) -> Tensor | float:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from ..contact.contacts import ContactModel, Contacts
 from ..contact.grounds import Ground
-from ..network.architectures.base import Cache, Past, SequenceModel
+from ..network.architectures.base import Cache, Past, SequenceModel, clear
 from ..network.normalisation import Normaliser
 from ..robot.frames import ChangeCodec
 from ..robot.physical_parameters import PhysicalParameters
@@ -29,6 +29,9 @@ from .residual_network import ResidualNetwork
 
 NEW_NETWORK_SAMPLE = 256
 """Transitions by which to tell whether a network adds anything yet: a new one answers zero."""
+
+MEMORY = "prior_memory"
+"""Name of what the prior remembers among the entries of a cache."""
 
 
 class Predictor(nn.Module):
@@ -213,8 +216,10 @@ class Predictor(nn.Module):
         return self.residual.extend(self.encode(state, control, contacts, parameters), state, past)
 
     def init_cache(self, batch: int, device: torch.device | str | None = None) -> Cache:
-        """An empty history of ``batch`` environments for :meth:`step`."""
-        return self.residual.init_cache(batch, device)
+        """An empty history of ``batch`` environments for :meth:`step`: of the network, and what the prior remembers."""
+        cache = self.residual.init_cache(batch, device)
+        memory = None if self.prior is None else self.prior.new_memory(batch, device)
+        return cache if memory is None else cache | {MEMORY: memory.unsqueeze(0)}
 
     @torch.no_grad()
     def step(
@@ -226,7 +231,8 @@ class Predictor(nn.Module):
         parameters: PhysicalParameters | None = None,
         forces: Forces = "none",
     ) -> Prediction:
-        """Predicts one more step of every environment and updates the cache in place. Without gradients.
+        """Predicts one more step of every environment and updates the cache in place. Without gradients. What a prior
+        remembers, as where feet were put down, is used here alone: :meth:`forward` and :meth:`extend` go without.
 
         Args:
             state: States, shape (B, S).
@@ -237,19 +243,27 @@ class Predictor(nn.Module):
             forces: What of :attr:`Prediction.body_forces` is asked for, which costs time. Only with
                 :attr:`gives_forces`.
         """
-        if forces == "none":
-            return self.residual.step(self.encode(state, control, contacts, parameters), state, cache)
+        memory, own = cache.get(MEMORY), {name: each for name, each in cache.items() if name != MEMORY}
+        if memory is None and forces == "none":
+            return self.residual.step(self.encode(state, control, contacts, parameters), state, own)
         self._check_lengths(state, control)
-        if self.prior is None or not self.gives_forces:
+        if self.prior is None or not (self.gives_forces or forces == "none"):
             raise ValueError(f"got a predictor of '{self.spec.name}' that knows no forces, expected one with mechanics")
         self._refuse_parameters(parameters)
-        change, found = self.prior.with_forces(state, control, contacts, parameters, forces == "joints")
-        encoded = self._encoded(state, control, contacts, change)
-        return replace(self.residual.step(encoded, state, cache), body_forces=found)
+        kept, found = None if memory is None else memory[0], None
+        if kept is not None and forces == "none":
+            change = self.prior.remembering(state, control, contacts, kept, parameters)
+        else:
+            wants_joints = forces == "joints"
+            change, found = self.prior.with_forces(state, control, contacts, parameters, wants_joints, kept)
+        prediction = self.residual.step(self._encoded(state, control, contacts, change), state, own)
+        return replace(prediction, body_forces=found)
 
     def reset(self, cache: Cache, envs: Tensor | None = None) -> None:
         """Empties the history of some environments, see :meth:`SequenceModel.reset`."""
-        self.residual.reset(cache, envs)
+        self.residual.reset({name: each for name, each in cache.items() if name != MEMORY}, envs)
+        if MEMORY in cache:
+            clear(cache[MEMORY], envs)
 
     def _prior_change(
         self, state: Tensor, control: Tensor, contacts: Contacts | None, parameters: PhysicalParameters | None

@@ -29,6 +29,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
+import torch
 from torch import Tensor, nn
 
 from ..contact.contacts import Contacts
@@ -100,8 +101,8 @@ class Prior(nn.Module, ABC):
     """How a network treats what it leaves."""
     trainable: bool = True
     """Whether its weights, if it has any, learn together with those of the network, or before them."""
-    exportable: bool = True
-    """Whether ``torch.export`` can trace it."""
+    is_unrolled: bool = False
+    """Whether an exported program of it is long: loops of a solver, one after the other."""
 
     @abstractmethod
     def forward(self, state: Tensor, control: Tensor, contacts: Contacts | None = None) -> Tensor:
@@ -123,6 +124,7 @@ class Prior(nn.Module, ABC):
         contacts: Contacts | None = None,
         parameters: PhysicalParameters | None = None,
         joints: bool = True,
+        memory: Tensor | None = None,
     ) -> tuple[Tensor, BodyForces]:
         """The change of state, and the forces on the bodies that made it. Only with :attr:`PriorTraits.gives_forces`.
 
@@ -133,8 +135,39 @@ class Prior(nn.Module, ABC):
             parameters: What of the robot differs from its specification, only with
                 :attr:`PriorTraits.takes_parameters`.
             joints: Whether to tell what joints carry, too.
+            memory: See :meth:`remembering`; None for a step without.
         """
         raise NotImplementedError(f"{type(self).__name__} gives no forces: expected a method 'with_forces'")
+
+    def new_memory(self, batch: int, device: torch.device | str | None = None) -> Tensor | None:
+        """What it remembers of environments in which nothing has happened yet: zeros of shape (batch, ...). None for a
+        prior that remembers nothing beside the state.
+
+        Args:
+            batch: Environments.
+            device: By default that of the prior.
+        """
+        return None
+
+    def remembering(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None,
+        memory: Tensor,
+        parameters: PhysicalParameters | None = None,
+    ) -> Tensor:
+        """The change of state that it predicts with a memory, without gradients. Only with :meth:`new_memory`.
+
+        Args:
+            state: States, shape (B, S).
+            control: Controls held over the step, shape (B, C).
+            contacts: Contacts of the states; None if the robot touches nothing.
+            memory: What the step before left, changed in place, shape (B, ...).
+            parameters: What of the robot differs from its specification, only with
+                :attr:`PriorTraits.takes_parameters`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no memory: expected a method 'remembering'")
 
     def update_statistics(self, state: Tensor, change: Tensor) -> None:
         """Takes transitions of the training data into its statistics, if it has any.
@@ -149,6 +182,10 @@ class Prior(nn.Module, ABC):
 
     def finalise_statistics(self) -> None:
         """Sets what depends on the statistics, if anything does."""
+
+    def export_obstacle(self) -> str:
+        """What of it no exported program can hold, and what to do; empty where there is nothing."""
+        return ""
 
     def penalty(self) -> Tensor | float:
         """What training pays for its weights beside the loss."""

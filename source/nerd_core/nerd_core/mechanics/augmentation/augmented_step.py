@@ -82,6 +82,11 @@ class AugmentedMechanics(Mechanics):
         self._has_told = False
         self._require_rigid_contacts()
 
+    @property
+    @override
+    def has_memory(self) -> bool:
+        return False  # each physics step is a step by itself, between which networks change what it is made of
+
     @override
     def forward(
         self,
@@ -100,6 +105,7 @@ class AugmentedMechanics(Mechanics):
         contacts: Contacts | None = None,
         parameters: PhysicalParameters | None = None,
         joints: bool = True,
+        memory: Tensor | None = None,
     ) -> tuple[Tensor, BodyForces]:
         found: list[BodyForces] = []
 

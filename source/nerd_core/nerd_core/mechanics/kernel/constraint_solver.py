@@ -21,6 +21,7 @@ import warp as wp
 from ..constants import CONTACT_COUNT_UNIT, EPSILON, MIN_FACTOR, TRAIT_CENTRE, Constant, Factor
 from .contact_constraints import contact_depth, find_contacts, friction_axes, slot_centre
 from .contact_patches import find_anchors, solve_patches
+from .friction_anchors import begin_anchors
 from .joint_drives import drive_impulse, friction_impulse, speed_limit_impulse
 from .joint_stops import rate_factor, softness, stop_gap, stop_impulse
 from .mimic_joints import solve_mimics
@@ -111,7 +112,15 @@ def begin_row(
 
 @wp.func
 def begin_contact(
-    robot: Any, weights: Any, work: Any, number: int, velocity: Any, gain: Any, root_rotation: wp.mat33, zeros: Any
+    robot: Any,
+    weights: Any,
+    work: Any,
+    number: int,
+    velocity: Any,
+    gain: Any,
+    root_rotation: wp.mat33,
+    root_displacement: wp.vec3,
+    zeros: Any,
 ):
     """Begins the three rows of a contact; arguments as of :func:`begin_rows`."""
     slots = robot.slots
@@ -131,6 +140,7 @@ def begin_contact(
     first, second = friction_axes(
         normal, bodies[body].linear_velocity + linear_bias, root_rotation, robot.solver.sliding_speed_squared
     )
+    begin_anchors(robot, work, number, normal, first, second, root_rotation, root_displacement)
     rows[i].gap = work.grounds[slot].gap
     for axis in range(3):
         direction = normal
@@ -195,7 +205,7 @@ def begin_rows(
         begin_row(i, sign * inverse_factor[own], sign * velocity[own], sign * gain[own], rows, whitened_rows)
     found, near = find_contacts(robot, work, root_rotation, root_displacement)
     for number in range(found):
-        begin_contact(robot, weights, work, number, velocity, gain, root_rotation, zeros)
+        begin_contact(robot, weights, work, number, velocity, gain, root_rotation, root_displacement, zeros)
     if robot.solver.has_patches == 1:
         find_anchors(robot, work, found)
     return found, near
@@ -244,6 +254,32 @@ def solve_driven_joint(robot: Any, weights: Any, work: Any, substep: int, i: int
 
 
 @wp.func
+def held_share(robot: Any, constants: Any, slot: int, factor: float, pressed: float, a: float, b: float):
+    """Share of a friction impulse (a, b) that is within its cone: one for a contact that does not slip.
+
+    Args:
+        robot: Tables of the robot.
+        constants: Learned constants.
+        slot: Number of the slot.
+        factor: What rules say of the coefficient of friction.
+        pressed: Normal impulse.
+        a: Friction impulse along the first direction, and ``b`` along the second.
+    """
+    friction = constants[Constant.FRICTION_COEFFICIENT]
+    if robot.slots[slot].static_friction >= 0.0:
+        friction = robot.slots[slot].static_friction
+    largest = friction * factor * pressed
+    share = wp.min(largest / wp.sqrt(a * a + b * b + EPSILON), 1.0)
+    if share < 1.0:
+        if robot.slots[slot].dynamic_friction >= 0.0:
+            sliding = robot.slots[slot].dynamic_friction * factor * pressed
+            share = wp.min(sliding / wp.sqrt(a * a + b * b + EPSILON), 1.0)
+        elif robot.slots[slot].static_friction < 0.0:
+            share = share * robot.solver.sliding_share
+    return share
+
+
+@wp.func
 def solve_contact(
     robot: Any, weights: Any, work: Any, substep: int, contact: int, near: float, solved: Any, zeros: Any
 ):
@@ -276,6 +312,8 @@ def solve_contact(
     velocity = rows[i].free_velocity + wp.dot(whitened_rows[i], solved)
     has_floor = robot.solver.friction_floor > 0.0 and rows[i].approach > 0.0
     pressed = impulse
+    of_second = work.anchors[contact].second_impulse
+    holds = int(0)
     if gap <= 0.0 or impulse > 0.0 or velocity + least * correction < 0.0 or has_floor:
         slot = int(work.contacts[contact])
         soft = softness(robot, work, int(robot.slots[slot].body), zeros)
@@ -298,26 +336,42 @@ def solve_contact(
         if pressed > 0.0:
             return_rate = constants[Constant.FRICTION_RETURN] / substep_dt * factors[Factor.FRICTION_RETURN]
             relaxation = robot.solver.friction_share * factors[Factor.FRICTION_RELAXATION] / robot.solver.softening
-            x_velocity = x.free_velocity + wp.dot(whitened_rows[i + 1], solved) + return_rate * x.displacement
-            y_velocity = y.free_velocity + wp.dot(whitened_rows[i + 2], solved) + return_rate * y.displacement
-            a = a - relaxation / (x.delassus + soft) * x_velocity
-            b = b - relaxation / (y.delassus + soft) * y_velocity
-            friction = constants[Constant.FRICTION_COEFFICIENT]
-            if robot.slots[slot].static_friction >= 0.0:
-                friction = robot.slots[slot].static_friction
-            largest = friction * factors[Factor.FRICTION_COEFFICIENT] * pressed
-            share = wp.min(largest / wp.sqrt(a * a + b * b + EPSILON), 1.0)
-            if share < 1.0:
-                if robot.slots[slot].dynamic_friction >= 0.0:
-                    sliding = robot.slots[slot].dynamic_friction * factors[Factor.FRICTION_COEFFICIENT] * pressed
-                    share = wp.min(sliding / wp.sqrt(a * a + b * b + EPSILON), 1.0)
-                elif robot.slots[slot].static_friction < 0.0:
-                    share = share * robot.solver.sliding_share
+            anchors = work.anchors[contact]
+            bears = pressed
+            if anchors.has_second == 1:
+                bears = 0.5 * pressed
+            x_way, y_way = x.displacement + anchors.drift[0], y.displacement + anchors.drift[1]
+            x_velocity = x.free_velocity + wp.dot(whitened_rows[i + 1], solved) + return_rate * x_way
+            y_velocity = y.free_velocity + wp.dot(whitened_rows[i + 2], solved) + return_rate * y_way
+            a = a - of_second[0] - relaxation / (x.delassus + soft) * x_velocity
+            b = b - of_second[1] - relaxation / (y.delassus + soft) * y_velocity
+            factor = factors[Factor.FRICTION_COEFFICIENT]
+            share = held_share(robot, constants, slot, factor, bears, a, b)
+            holds = int(share == 1.0)
             a = a * share
             b = b * share
+            if anchors.has_second == 1:
+                x_now, y_now = a + of_second[0] - x.impulse, b + of_second[1] - y.impulse
+                after = solved + x_now * whitened_rows[i + 1] + y_now * whitened_rows[i + 2]
+                x_way, y_way = x.displacement + anchors.second_drift[0], y.displacement + anchors.second_drift[1]
+                x_velocity = x.free_velocity + wp.dot(whitened_rows[i + 1], after) + return_rate * x_way
+                y_velocity = y.free_velocity + wp.dot(whitened_rows[i + 2], after) + return_rate * y_way
+                of_second = wp.vec2(
+                    of_second[0] - relaxation / (x.delassus + soft) * x_velocity,
+                    of_second[1] - relaxation / (y.delassus + soft) * y_velocity,
+                )
+                share = held_share(robot, constants, slot, factor, bears, of_second[0], of_second[1])
+                holds = holds * int(share == 1.0)
+                of_second = share * of_second
+                a = a + of_second[0]
+                b = b + of_second[1]
     if pressed == 0.0:
         a = 0.0
         b = 0.0
+        of_second = wp.vec2()
+    of_contacts = work.anchors
+    of_contacts[contact].second_impulse = of_second
+    of_contacts[contact].holds = holds
     if a != rows[i + 1].impulse or b != rows[i + 2].impulse:
         first, second = a - rows[i + 1].impulse, b - rows[i + 2].impulse
         solved = solved + first * whitened_rows[i + 1] + second * whitened_rows[i + 2]

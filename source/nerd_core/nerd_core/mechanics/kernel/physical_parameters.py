@@ -16,6 +16,7 @@ from torch import Tensor
 from ...robot.physical_parameters import OWN_SHAPES, PhysicalParameters
 from ..constants import LEARNED, UNLIMITED, VERY_FAR
 from .multibody import generalised_force
+from .tables import copy_numbers
 
 
 @wp.struct
@@ -142,6 +143,32 @@ def pulled_mass(tree: Any, damping: Any):
 
 
 @wp.func
+def robot_of(nominal: Any, parameters: ParameterRows, env: int, tree: Any, joints: Any, drives: Any, slots: Any):
+    """The robot of an environment.
+
+    Args:
+        nominal: Tables of the specification.
+        parameters: What differs from it.
+        env: Number of the environment.
+        tree: Memory for the tables of its own, as long as those of the specification; so ``joints`` and the following.
+    """
+    robot = copy_numbers(nominal)
+    robot.tree = tree
+    robot.joints = joints
+    robot.drives = drives
+    robot.slots = slots
+    copy_bodies(parameters, env, nominal.tree, tree)
+    copy_joints(parameters, env, nominal.joints, joints)
+    copy_drives(nominal, parameters, env, nominal.drives, drives)
+    copy_slots(parameters, env, nominal.slots, slots)
+    if parameters.mass.shape[0] > 0:
+        robot.gravity_mass = pulled_mass(tree, robot.damping)
+    if parameters.gravity.shape[0] > 0:
+        robot.gravity = parameters.gravity[row_of(parameters.gravity, env), 0]
+    return robot
+
+
+@wp.func
 def body_wrench(robot: Any, parameters: ParameterRows, work: Any, env: int, body: int, root_rotation: wp.mat33):
     """External force on a body, and its torque about the origin, in the axes of the root."""
     force, torque = wp.vec3(), wp.vec3()
@@ -195,11 +222,8 @@ def _two_dimensions(value: Tensor, dtype: Any) -> Tensor:
 
 __all__ = [
     "ParameterRows",
+    "body_wrench",
     "external_force",
-    "copy_bodies",
-    "copy_drives",
-    "copy_joints",
-    "copy_slots",
     "parameter_rows",
-    "pulled_mass",
+    "robot_of",
 ]

@@ -34,13 +34,15 @@ from .body_damping import DampingParameters
 from .constraint_solver import SolverParameters
 from .contact_constraints import SlotParameters
 from .forces import ForceArrays, new_forces
+from .friction_anchors import VECTORS
 from .joint_drives import DriveParameters
 from .joint_stops import JointParameters
 from .mimic_joints import MimicParameters
 from .multibody import BodyParameters
 from .physical_parameters import parameter_rows
 from .rules import FACTORS_PADDED, Factors
-from .step import make_kernel, make_types
+from .step import make_kernel
+from .structures import make_types
 from .tables import Inputs, RobotTables, Sizes, StateLayout
 from .verification import OF_DRIVES
 
@@ -75,7 +77,7 @@ class RobotKernel:
         self._is_driven = any(solver.drives.is_driven) or (
             parameters is not None and bool(OF_DRIVES & set(parameters.given))
         )
-        self._no_parameters = parameter_rows(None, self.device)
+        self.no_parameters = parameter_rows(None, self.device)
         slots = _slots(spec, solver) if solver.max_contacts else []
         self._has_slots = bool(slots)
         self.sizes = sizes = Sizes(
@@ -135,7 +137,12 @@ class RobotKernel:
 
     @torch.no_grad()
     def __call__(
-        self, state: Tensor, control: Tensor, contacts: Contacts | None, rows: PhysicalParameters | None = None
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None,
+        rows: PhysicalParameters | None = None,
+        memory: Tensor | None = None,
     ) -> Tensor:
         """States at the end of a control step, the root's position counted from where it began.
 
@@ -144,15 +151,21 @@ class RobotKernel:
             control: Efforts held over the step [N m or N], shape (M, C).
             contacts: Contacts of ``state`` of all slots, leading dimension (M,). None for a robot that touches nothing.
             rows: What :meth:`PhysicalParameters.rows` gave, for a kernel that was made for parameters.
+            memory: The memory of friction, shape (M, K, 12), which is changed in place; None for none.
         """
         next_state = torch.empty_like(state)
-        arguments = [*self._given(state, control, contacts, rows), self._no_trace, next_state, self.no_forces]
+        arguments = [*self._given(state, control, contacts, rows, memory), self._no_trace, next_state, self.no_forces]
         self.launch(self._kernel, len(state), arguments)
         return next_state
 
     @torch.no_grad()
     def with_forces(
-        self, state: Tensor, control: Tensor, contacts: Contacts | None, rows: PhysicalParameters | None = None
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None,
+        rows: PhysicalParameters | None = None,
+        memory: Tensor | None = None,
     ) -> tuple[Tensor, StepForces]:
         """The next states, and what the step keeps of its forces. The first call compiles a kernel of its own."""
         if self._telling is None:
@@ -160,18 +173,26 @@ class RobotKernel:
             self.load(self._telling)
         next_state, robot = torch.empty_like(state), self.tables
         kept, forces = new_forces(len(state), robot.decimation, self.sizes.bodies, self.sizes.velocities, state)
-        arguments = [*self._given(state, control, contacts, rows), self._no_trace, next_state, forces]
+        arguments = [*self._given(state, control, contacts, rows, memory), self._no_trace, next_state, forces]
         self.launch(self._telling, len(state), arguments)
         return next_state, kept
 
     def _given(
-        self, state: Tensor, control: Tensor, contacts: Contacts | None, rows: PhysicalParameters | None
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None,
+        rows: PhysicalParameters | None,
+        memory: Tensor | None,
     ) -> list[Any]:
         """What a kernel reads; arguments as of :meth:`__call__`."""
         distance, normal, active = self.contact_tensors(contacts)
         inner, outer = self.rules()
         tensors = state, control, distance, normal, self.solver.constants.exp(), inner, outer
-        return self.arguments(tensors, active, rows)
+        arguments = self.arguments(tensors, active, rows)
+        if memory is not None and self._has_slots:
+            arguments[2].memory = wp.from_torch(memory.unflatten(2, (VECTORS, 3)), dtype=wp.vec3)
+        return arguments
 
     def load(self, kernel: wp.Kernel) -> None:
         """Compiles a kernel, or finds it in Warp's cache."""
@@ -194,7 +215,9 @@ class RobotKernel:
             active: Whether there is any ground below slots.
             rows: Physical parameters.
         """
-        parameters = self._no_parameters if rows is None else parameter_rows(rows, self.device)
+        parameters = self.no_parameters
+        if rows is not None and rows.given:
+            parameters = parameter_rows(rows, self.device)
         state, control, distance, normal, constants, inner, outer = (each.detach() for each in tensors)
         weights, inputs = self.types.weights(), Inputs()
         weights.constants, weights.feature_scales = wp.from_torch(constants), self._feature_scales

@@ -5,7 +5,6 @@
 from a state to the next one.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import warp as wp
@@ -20,6 +19,7 @@ from .constraint_solver import (
 )
 from .contact_constraints import SlotGround, SlotParameters, slot_centre
 from .forces import ForceArrays, write_forces, write_gained
+from .friction_anchors import ContactAnchors, keep_anchors
 from .joint_drives import DriveParameters, DriveState, begin_drives, read_targets
 from .joint_stops import JointParameters, forget_softness
 from .multibody import (
@@ -35,17 +35,10 @@ from .multibody import (
     point_inertia,
     weighted_sum,
 )
-from .physical_parameters import (
-    ParameterRows,
-    copy_bodies,
-    copy_drives,
-    copy_joints,
-    copy_slots,
-    external_force,
-    pulled_mass,
-)
+from .physical_parameters import ParameterRows, external_force, robot_of
 from .rules import Factors
-from .tables import Inputs, RobotTables, Sizes, copy_numbers
+from .structures import KernelTypes
+from .tables import Inputs, RobotTables, Sizes
 
 OPTIONS = {"max_unroll": 4, "cpu_compiler_flags": "-march=native -vectorize-loops -vectorize-slp"}
 """How kernels are compiled. Unasked, Warp's compiler makes no use of vectors of numbers: a fifth of the time."""
@@ -226,103 +219,6 @@ def write_state(
         next_state[env, layout.joint_vel + place] = velocity[joints[i].velocity]
 
 
-@dataclass(frozen=True)
-class KernelTypes:
-    """Structures for robots of some size."""
-
-    generalised: Any
-    """Generalised vectors."""
-    features: Any
-    """Hidden features of the rules."""
-    factors: Any
-    """Factors of the rules."""
-    weights: Any
-    """What is learned."""
-    work: Any
-    """Memory of one environment."""
-    trace: Any
-    """What a step keeps for its adjoint."""
-    record: Any
-    """What it keeps of a physics step."""
-
-
-def make_types(sizes: Sizes) -> KernelTypes:
-    """Structures for robots of some size."""
-    generalised = wp.types.vector(length=sizes.velocities, dtype=wp.float32)
-    features = wp.types.vector(length=sizes.hidden, dtype=wp.float32)
-
-    @wp.struct
-    class Weights:
-        """What is learned: constants, and weights of the rules with biases behind them, by substep."""
-
-        constants: wp.array[float]
-        feature_scales: wp.array[float]
-        inner: wp.array2d[features]
-        outer: wp.array2d[Factors]
-
-    @wp.struct
-    class Work:
-        """Memory of one environment, and where a step keeps the rows, impulses, positions and drives of its substeps
-        if it does.
-        """
-
-        bodies: wp.array[BodyState]
-        joint_pos: wp.array[float]
-        drives: wp.array[DriveState]
-        softness: wp.array[float]
-        grounds: wp.array[SlotGround]
-        contacts: wp.array[int]
-        factors: wp.array[Factors]
-        rows: wp.array[ConstraintRow]
-        whitened_rows: wp.array[generalised]
-        inverse_factor: wp.array[generalised]
-        inverse_factor_columns: wp.array[generalised]
-        root_rotation: wp.mat33
-        kept_rows: wp.array2d[ConstraintRow]
-        kept_solved: wp.array2d[generalised]
-        kept_joint_pos: wp.array2d[float]
-        kept_drives: wp.array2d[DriveState]
-
-    @wp.struct
-    class StepRecord:
-        """What a step keeps of a physics step: where it begins, and what it adds. Impulses are in whitened units."""
-
-        quat: wp.vec4
-        rotation: wp.mat33
-        displacement: wp.vec3
-        velocity: generalised
-        slowed: generalised
-        applied: generalised
-        applied_impulse: generalised
-        bias: generalised
-        bias_impulse: generalised
-        damped: generalised
-        damped_impulse: generalised
-        moved: generalised
-        gone: wp.vec3
-        turned: wp.vec3
-        contacts: int
-        near: int
-
-    @wp.struct
-    class Trace:
-        """What a step keeps: environments first, then physics steps, substeps where there are some, and what it is."""
-
-        records: wp.array2d[StepRecord]
-        bodies: wp.array3d[BodyState]
-        grounds: wp.array2d[SlotGround]
-        contacts: wp.array3d[int]
-        whitened_rows: wp.array3d[generalised]
-        inverse_factor: wp.array3d[generalised]
-        inverse_factor_columns: wp.array3d[generalised]
-        rows: wp.array4d[ConstraintRow]
-        solved: wp.array4d[generalised]
-        joint_pos: wp.array4d[float]
-        drives: wp.array4d[DriveState]
-
-    return KernelTypes(generalised, features, Factors, Weights, Work, Trace, StepRecord)
-
-
 def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False, tells_forces: bool = False) -> wp.Kernel:
     """The kernel for robots of some size.
 
@@ -360,19 +256,15 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False, tells_f
             own_joint_table = wp.zeros(shape=(joint_count,), dtype=JointParameters)
             own_drive_table = wp.zeros(shape=(drive_count,), dtype=DriveParameters)
             own_slot_table = wp.zeros(shape=(slot_count,), dtype=SlotParameters)
-            robot = copy_numbers(nominal)
-            robot.tree = wp.array(ptr=own_tree.ptr, shape=(nominal.tree.shape[0],), dtype=BodyParameters)
-            robot.joints = wp.array(ptr=own_joint_table.ptr, shape=(nominal.joints.shape[0],), dtype=JointParameters)
-            robot.drives = wp.array(ptr=own_drive_table.ptr, shape=(nominal.drives.shape[0],), dtype=DriveParameters)
-            robot.slots = wp.array(ptr=own_slot_table.ptr, shape=(nominal.slots.shape[0],), dtype=SlotParameters)
-            copy_bodies(parameters, env, nominal.tree, robot.tree)
-            copy_joints(parameters, env, nominal.joints, robot.joints)
-            copy_drives(nominal, parameters, env, nominal.drives, robot.drives)
-            copy_slots(parameters, env, nominal.slots, robot.slots)
-            if parameters.mass.shape[0] > 0:
-                robot.gravity_mass = pulled_mass(robot.tree, robot.damping)
-            if parameters.gravity.shape[0] > 0:
-                robot.gravity = parameters.gravity[wp.min(env, parameters.gravity.shape[0] - 1), 0]
+            robot = robot_of(
+                nominal,
+                parameters,
+                env,
+                wp.array(ptr=own_tree.ptr, shape=(nominal.tree.shape[0],), dtype=BodyParameters),
+                wp.array(ptr=own_joint_table.ptr, shape=(nominal.joints.shape[0],), dtype=JointParameters),
+                wp.array(ptr=own_drive_table.ptr, shape=(nominal.drives.shape[0],), dtype=DriveParameters),
+                wp.array(ptr=own_slot_table.ptr, shape=(nominal.slots.shape[0],), dtype=SlotParameters),
+            )
         else:
             robot = nominal
         own_bodies = wp.zeros(shape=(body_count,), dtype=BodyState)
@@ -382,6 +274,7 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False, tells_f
         own_grounds = wp.zeros(shape=(slot_count,), dtype=SlotGround)
         own_contacts = wp.zeros(shape=(contact_count,), dtype=int)
         own_factors = wp.zeros(shape=(patch_contacts,), dtype=Factors)
+        own_anchors = wp.zeros(shape=(contact_count,), dtype=ContactAnchors)
         own_rows = wp.zeros(shape=(row_count,), dtype=ConstraintRow)
         own_whitened = wp.zeros(shape=(row_count,), dtype=generalised)
         own_factor = wp.zeros(shape=(dim,), dtype=generalised)
@@ -395,6 +288,7 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False, tells_f
         work.grounds = wp.array(ptr=own_grounds.ptr, shape=(slot_count,), dtype=SlotGround)
         work.contacts = wp.array(ptr=own_contacts.ptr, shape=(contact_count,), dtype=int)
         work.factors = wp.array(ptr=own_factors.ptr, shape=(patch_contacts,), dtype=Factors)
+        work.anchors = wp.array(ptr=own_anchors.ptr, shape=(contact_count,), dtype=ContactAnchors)
         work.rows = wp.array(ptr=own_rows.ptr, shape=(row_count,), dtype=ConstraintRow)
         work.whitened_rows = wp.array(ptr=own_whitened.ptr, shape=(row_count,), dtype=generalised)
         work.inverse_factor = wp.array(ptr=own_factor.ptr, shape=(dim,), dtype=generalised)
@@ -402,6 +296,10 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False, tells_f
         if wp.static(is_kept):
             work.bodies = trace.bodies[env, 0]
             work.grounds = trace.grounds[env]
+        if inputs.memory.shape[0] > 0:
+            work.memory = inputs.memory[env]
+            if robot.floating == 1:
+                work.root_begin = wp.vec3(inputs.state[env, 0], inputs.state[env, 1], inputs.state[env, 2])
         joint_pos = work.joint_pos
         tree = robot.tree
         zeros = generalised()
@@ -457,6 +355,7 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False, tells_f
 
             contacts, near = begin_rows(robot, weights, work, start, gain, rotation, displacement, zeros)
             impulses, moved_by_impulses = solve_constraints(robot, weights, work, contacts, near, zeros)
+            keep_anchors(work, contacts)
             solved, moved = weighted_sum(columns, impulses, zeros), weighted_sum(columns, moved_by_impulses, zeros)
             with_impulses = velocity + solved
             if wp.static(tells_forces):

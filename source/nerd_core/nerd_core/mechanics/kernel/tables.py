@@ -80,6 +80,8 @@ class Inputs:
     """Normals of the ground, environment axes."""
     active: wp.array2d[bool]
     """Whether there is any ground."""
+    memory: wp.array3d[wp.vec3]
+    """Anchors of friction by slot, which a step changes in place; empty for a step without memory."""
 
 
 @dataclass(frozen=True)

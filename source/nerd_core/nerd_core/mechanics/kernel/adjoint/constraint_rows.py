@@ -15,6 +15,7 @@ from ...constants import EPSILON, Constant
 from ..contact_constraints import friction_axes, slot_centre
 from ..multibody import generalised_force, weighted_sum
 from .contact_constraints import pull_friction_axes, pull_gap
+from .joint_stops import pull_limits
 from .multibody import pull_generalised_force, pull_point
 
 
@@ -61,7 +62,12 @@ def pull_contact_rows(
     )
     by_axes = wp.mat33()
     by_point, by_bias, by_way = wp.vec3(), wp.vec3(), wp.vec3()
-    by_rows[i].free_velocity = by_rows[i].free_velocity - by_rows[i].approach
+    restitution = robot.slots[slot].restitution
+    by_slots = adjoint.of_slots
+    if restitution > 0.0:
+        approach = work.kept_rows[0, i].bounce / restitution
+        by_slots[slot].restitution = by_slots[slot].restitution + approach * by_rows[i].bounce
+    by_rows[i].free_velocity = by_rows[i].free_velocity - by_rows[i].approach - restitution * by_rows[i].bounce
     by_rows[i].gap = by_rows[i].gap - by_rows[i].approach / dt
     by_all, by_all_gain = by_velocity, by_gain
     for axis in range(3):
@@ -182,6 +188,7 @@ def pull_rows(
         by_velocity[own] = sign * by_rows[i].free_velocity
         by_gain[own] = sign * by_rows[i].gain
         by_joint_pos[joints[i].place] = by_joint_pos[joints[i].place] + sign * by_rows[i].gap
+        pull_limits(adjoint, i, sign, by_rows[i].gap)
     for number in range(contacts):
         by_velocity, by_gain, turn, displacement = pull_contact_rows(
             robot, weights, work, adjoint, number, velocity, gain, root_displacement, by_velocity, by_gain, zeros

@@ -15,13 +15,19 @@ from typing import Any
 
 import warp as wp
 
-from ...constants import EPSILON, TRAIT_CENTRE, Constant, Factor
+from ...constants import EPSILON, Constant, Factor
 from ..joint_stops import rate_factor, softness
 from ..rules import Factors, contact_factors
-from .joint_drives import pull_drive_impulse, pull_friction_impulse, pull_speed_limit_impulse
+from .contact_constraints import friction_at_rest, friction_of_sliding, pull_friction_of_sliding
+from .joint_drives import (
+    pull_drive_impulse,
+    pull_friction_impulse,
+    pull_gains_of_nothing,
+    pull_speed_limit_impulse,
+)
 from .joint_stops import pull_correction, pull_stop_impulse
 from .mimic_joints import pull_mimics
-from .rules import pull_rule_factors
+from .rules import pull_contact_factors
 
 
 @wp.struct
@@ -39,6 +45,7 @@ class RowAdjoint:
     displacement: float
     own_motion: float
     approach: float
+    bounce: float
 
 
 @wp.func
@@ -157,64 +164,12 @@ def pull_driven_joint(
     by_velocity = by_fast + by_led
     if is_led:
         by_velocity = by_velocity + pull_drive_impulse(robot, work, adjoint, i, substep, velocity, by_drive)
+    else:
+        pull_gains_of_nothing(robot, adjoint, i, velocity, by_drive)
     by_rows[i].delassus = by_rows[i].delassus + by_delassus
     by_rows[i].free_velocity = by_rows[i].free_velocity + by_velocity
     by_whitened[i] = by_whitened[i] + (change + of_limit) * by_solved + by_velocity * solved
     return by_solved + by_velocity * whitened
-
-
-@wp.func
-def pull_contact_factors(
-    robot: Any,
-    weights: Any,
-    gradients: Any,
-    work: Any,
-    adjoint: Any,
-    chunk: int,
-    substep: int,
-    i: int,
-    gap: float,
-    near: float,
-    by_factors: Factors,
-):
-    """The adjoint of :func:`~nerd_core.mechanics.kernel.rules.contact_factors`.
-
-    Returns:
-        Derivative by the gap.
-    """
-    rows = work.kept_rows[substep]
-    by_rows = adjoint.rows
-    per_dt = 1.0 / robot.solver.dt
-    typical = robot.solver.typical_delassus
-    normal, x, y = rows[i], rows[i + 1], rows[i + 2]
-    slip, friction = wp.vec2(x.velocity, y.velocity), wp.vec2(x.impulse * x.delassus, y.impulse * y.delassus)
-    slip_speed = wp.sqrt(wp.dot(slip, slip) + EPSILON)
-    size = wp.sqrt(wp.dot(friction, friction) + EPSILON)
-    along = wp.dot(friction, slip) / slip_speed
-    of_friction = wp.vec3(slip_speed, size, along)
-    of_normal = wp.vec4(gap * per_dt, normal.gap * per_dt, normal.velocity, normal.impulse * normal.delassus)
-    tangent = 0.5 * (x.delassus + y.delassus)
-    share, tangent_share = normal.delassus / (normal.delassus + typical), tangent / (tangent + typical)
-    traits = wp.vec4(share - TRAIT_CENTRE, tangent_share - TRAIT_CENTRE, near, -TRAIT_CENTRE)
-    by_normal, by_friction, by_traits = pull_rule_factors(
-        weights, gradients, chunk, robot.solver.hidden, substep, of_normal, of_friction, traits, by_factors
-    )
-    by_slip = ((by_friction[0] - by_friction[2] * along / slip_speed) * slip + by_friction[2] * friction) / slip_speed
-    by_impulses = by_friction[1] / size * friction + by_friction[2] / slip_speed * slip
-    by_tangent = 0.5 * by_traits[1] * (1.0 - tangent_share) / (tangent + typical)
-    by_rows[i].gap = by_rows[i].gap + per_dt * by_normal[1]
-    by_rows[i].velocity = by_rows[i].velocity + by_normal[2]
-    by_rows[i].impulse = by_rows[i].impulse + normal.delassus * by_normal[3]
-    by_rows[i].delassus = (
-        by_rows[i].delassus + normal.impulse * by_normal[3] + by_traits[0] * (1.0 - share) / (normal.delassus + typical)
-    )
-    for k in range(2):
-        by_rows[i + 1 + k].velocity = by_rows[i + 1 + k].velocity + by_slip[k]
-        by_rows[i + 1 + k].impulse = by_rows[i + 1 + k].impulse + rows[i + 1 + k].delassus * by_impulses[k]
-        by_rows[i + 1 + k].delassus = (
-            by_rows[i + 1 + k].delassus + rows[i + 1 + k].impulse * by_impulses[k] + by_tangent
-        )
-    return per_dt * by_normal[0]
 
 
 @wp.func
@@ -243,6 +198,7 @@ def pull_contact(
     by_softness = adjoint.softness
     constants = weights.constants
     i = robot.joints.shape[0] + 3 * contact
+    slot = int(work.contacts[contact])
     impulse, old = after[i].impulse, rows[i].impulse
     by_solved = by_after
     has_floor = robot.solver.friction_floor > 0.0 and rows[i].approach > 0.0
@@ -267,7 +223,7 @@ def pull_contact(
     body, soft, least_pressed, by_soft = int(0), float(0.0), float(0.0), float(0.0)
     softened = robot.solver.softening * rows[i].delassus
     if touches:
-        body = int(robot.slots[int(work.contacts[contact])].body)
+        body = int(robot.slots[slot].body)
         soft = softness(robot, work, body, zeros)
         softened = softened + soft
     if has_floor:
@@ -278,6 +234,7 @@ def pull_contact(
         solved = before + (impulse - old) * work.whitened_rows[i]
         if robot.solver.hidden > 0:
             factors = contact_factors(robot, weights, work, substep, i, gap, near)
+        of_coefficient = factors[Factor.FRICTION_COEFFICIENT]
         # Friction and its cone.
         drift_rate = constants[Constant.FRICTION_RETURN] / substep_dt
         return_rate = drift_rate * factors[Factor.FRICTION_RETURN]
@@ -287,27 +244,24 @@ def pull_contact(
         x_velocity = x.free_velocity + wp.dot(work.whitened_rows[i + 1], solved) + return_rate * x.displacement
         y_velocity = y.free_velocity + wp.dot(work.whitened_rows[i + 2], solved) + return_rate * y.displacement
         a, b = x.impulse - relaxation / x_softened * x_velocity, y.impulse - relaxation / y_softened * y_velocity
-        coefficient = constants[Constant.FRICTION_COEFFICIENT] * factors[Factor.FRICTION_COEFFICIENT]
         size = wp.sqrt(a * a + b * b + EPSILON)
-        share = coefficient * pressed / size
-        if share < 1.0:
-            share = share * robot.solver.sliding_share
-            along = a * by_a + b * by_b
-            by_largest = robot.solver.sliding_share * along / size
-            by_a, by_b = share * (by_a - along / (size * size) * a), share * (by_b - along / (size * size) * b)
-            by_pressed = coefficient * by_largest
-            if impulse >= least_pressed:
-                by_new = by_new + by_pressed
-            else:
-                by_rows[i].approach = by_rows[i].approach + robot.solver.friction_floor / softened * by_pressed
-                by_softened = -pressed / softened * by_pressed
-                by_soft = by_soft + by_softened
-                by_rows[i].delassus = by_rows[i].delassus + robot.solver.softening * by_softened
-            by_constants[Constant.FRICTION_COEFFICIENT] = (
-                by_constants[Constant.FRICTION_COEFFICIENT]
-                + factors[Factor.FRICTION_COEFFICIENT] * pressed * by_largest
-            )
-            by_factors[Factor.FRICTION_COEFFICIENT] = constants[Constant.FRICTION_COEFFICIENT] * pressed * by_largest
+        if friction_at_rest(robot, weights, slot) * of_coefficient * pressed < size:
+            coefficient = friction_of_sliding(robot, weights, slot)
+            share = coefficient * of_coefficient * pressed / size
+            if share < 1.0:
+                along = a * by_a + b * by_b
+                by_largest = along / size
+                by_a, by_b = share * (by_a - along / (size * size) * a), share * (by_b - along / (size * size) * b)
+                by_pressed = coefficient * of_coefficient * by_largest
+                if impulse >= least_pressed:
+                    by_new = by_new + by_pressed
+                else:
+                    by_rows[i].approach = by_rows[i].approach + robot.solver.friction_floor / softened * by_pressed
+                    by_softened = -pressed / softened * by_pressed
+                    by_soft = by_soft + by_softened
+                    by_rows[i].delassus = by_rows[i].delassus + robot.solver.softening * by_softened
+                pull_friction_of_sliding(robot, adjoint, slot, of_coefficient * pressed * by_largest)
+                by_factors[Factor.FRICTION_COEFFICIENT] = coefficient * pressed * by_largest
         by_old_a = by_old_a + by_a
         by_old_b = by_old_b + by_b
         by_x, by_y = -relaxation / x_softened * by_a, -relaxation / y_softened * by_b
@@ -343,12 +297,27 @@ def pull_contact(
             rate = constants[Constant.CONTACT_BAUMGARTE] / substep_dt
         of_rate = rate_factor(factors, initial_gap)
         velocity = rows[i].free_velocity + wp.dot(work.whitened_rows[i], before)
-        missing = velocity + wp.max(rate * of_rate * gap, -fastest)
+        correction = wp.max(rate * of_rate * gap, -fastest)
+        if rows[i].bounce > 0.0:
+            correction = -rows[i].bounce
+        missing = velocity + correction
         mass = factors[Factor.NORMAL_RELAXATION] / softened
         by_velocity = -mass * by_new
-        by_gap, by_rate = pull_correction(
-            robot, weights, adjoint, int(Constant.CONTACT_BAUMGARTE), of_rate, initial_gap, fastest, gap, by_velocity
-        )
+        by_rate = float(0.0)
+        if rows[i].bounce > 0.0:
+            by_rows[i].bounce = by_rows[i].bounce - by_velocity
+        else:
+            by_gap, by_rate = pull_correction(
+                robot,
+                weights,
+                adjoint,
+                int(Constant.CONTACT_BAUMGARTE),
+                of_rate,
+                initial_gap,
+                fastest,
+                gap,
+                by_velocity,
+            )
         by_factors[Factor.NORMAL_RELAXATION] = -missing / softened * by_new
         if initial_gap > 0.0:
             by_factors[Factor.OPEN_GAP_RATE] = by_rate

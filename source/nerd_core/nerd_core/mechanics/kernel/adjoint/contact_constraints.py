@@ -11,7 +11,7 @@ from typing import Any
 
 import warp as wp
 
-from ...constants import EPSILON
+from ...constants import EPSILON, Constant
 from ..contact_constraints import slot_centre
 from .multibody import pull_point
 
@@ -76,3 +76,38 @@ def pull_gap(
     adjoint.offsets[slot] = adjoint.offsets[slot] - by_gap
     adjoint.normals[slot] = adjoint.normals[slot] + by_gap * root_displacement
     return by_gap * centre, by_gap * environment_normal
+
+
+@wp.func
+def friction_at_rest(robot: Any, weights: Any, slot: int):
+    """Coefficient of friction of a slot that does not slide: its own, or the learned one."""
+    coefficient = weights.constants[Constant.FRICTION_COEFFICIENT]
+    if robot.slots[slot].static_friction >= 0.0:
+        coefficient = robot.slots[slot].static_friction
+    return coefficient
+
+
+@wp.func
+def friction_of_sliding(robot: Any, weights: Any, slot: int):
+    """Coefficient of friction of a slot that slides: its own, its own at rest, or a share of the learned one."""
+    coefficient = robot.slots[slot].dynamic_friction
+    if coefficient < 0.0:
+        coefficient = robot.slots[slot].static_friction
+    if coefficient < 0.0:
+        coefficient = robot.solver.sliding_share * weights.constants[Constant.FRICTION_COEFFICIENT]
+    return coefficient
+
+
+@wp.func
+def pull_friction_of_sliding(robot: Any, adjoint: Any, slot: int, by_coefficient: float):
+    """The adjoint of :func:`friction_of_sliding`."""
+    by_slots = adjoint.of_slots
+    by_constants = adjoint.constants
+    if robot.slots[slot].dynamic_friction >= 0.0:
+        by_slots[slot].dynamic_friction = by_slots[slot].dynamic_friction + by_coefficient
+    elif robot.slots[slot].static_friction >= 0.0:
+        by_slots[slot].static_friction = by_slots[slot].static_friction + by_coefficient
+    else:
+        by_constants[Constant.FRICTION_COEFFICIENT] = (
+            by_constants[Constant.FRICTION_COEFFICIENT] + robot.solver.sliding_share * by_coefficient
+        )

@@ -63,14 +63,20 @@ def pull_drive_impulse(robot: Any, work: Any, adjoint: Any, i: int, substep: int
         mass = gain / (1.0 + gain) * work.kept_drives[int(robot.solver.substeps), i].effective_mass
     missing = state.target - remaining * state.target_velocity - work.kept_joint_pos[substep, place]
     target = (drive.damping * state.target_velocity + drive.stiffness * missing) / slope
-    wanted = state.impulse + mass * (target - sign * velocity)
+    lacking = target - sign * velocity
+    wanted = state.impulse + mass * lacking
     by_after = by_drives[i].impulse + sign * by_impulse
     by_before = -sign * by_impulse
     by_velocity = float(0.0)
-    if wp.abs(wanted) < drive.max_impulse:
+    by_parameters = adjoint.of_joints
+    if wp.abs(wanted) >= drive.max_impulse:
+        by_parameters[i].max_impulse = by_parameters[i].max_impulse + wp.sign(wanted) * by_after
+    else:
         by_before = by_before + by_after
-        by_mass = (target - sign * velocity) * by_after
+        by_mass = lacking * by_after
+        by_gain = by_mass * mass / (gain * (1.0 + gain * delassus))
         if drive.of_acceleration == 1:
+            by_gain = by_mass * mass / (gain * (1.0 + gain))
             by_drives[i].effective_mass = by_drives[i].effective_mass + gain / (1.0 + gain) * by_mass
         else:
             by_rows[i].delassus = by_rows[i].delassus - mass * mass * by_mass
@@ -82,8 +88,23 @@ def pull_drive_impulse(robot: Any, work: Any, adjoint: Any, i: int, substep: int
         )
         by_joint_pos[place] = by_joint_pos[place] - by_missing
         by_velocity = -sign * by_target
+        by_slope = substep_dt * by_gain - target / slope * by_target
+        by_parameters[i].stiffness = by_parameters[i].stiffness + missing / slope * by_target + substep_dt * by_slope
+        by_parameters[i].damping = by_parameters[i].damping + state.target_velocity / slope * by_target + by_slope
     by_drives[i].impulse = by_before
     return by_velocity
+
+
+@wp.func
+def pull_gains_of_nothing(robot: Any, adjoint: Any, i: int, velocity: float, by_impulse: float):
+    """Adds what is differentiated by the gains of a drive that has none, and so does nothing yet: the first of it
+    brakes the joint.
+    """
+    by_parameters = adjoint.of_joints
+    substep_dt = robot.solver.dt / float(robot.solver.substeps)
+    by_damping = -substep_dt * velocity * by_impulse
+    by_parameters[i].damping = by_parameters[i].damping + by_damping
+    by_parameters[i].stiffness = by_parameters[i].stiffness + substep_dt * by_damping
 
 
 @wp.func
@@ -92,9 +113,13 @@ def pull_friction_impulse(
 ):
     """The adjoint of :func:`~nerd_core.mechanics.kernel.joint_drives.friction_impulse`: derivative by the velocity."""
     by_drives = adjoint.drives
+    by_parameters = adjoint.of_joints
     impulse = -mass * velocity
     largest = drive.dynamic_friction + drive.viscous_friction * wp.abs(velocity)
     if wp.abs(impulse) > drive.static_friction and wp.abs(impulse) > largest:
+        by_largest = -wp.sign(velocity) * by_impulse
+        by_parameters[i].dynamic_friction = by_parameters[i].dynamic_friction + by_largest
+        by_parameters[i].viscous_friction = by_parameters[i].viscous_friction + wp.abs(velocity) * by_largest
         return -drive.viscous_friction * by_impulse
     by_drives[i].effective_mass = by_drives[i].effective_mass - velocity * by_impulse
     return -mass * by_impulse
@@ -112,6 +137,8 @@ def pull_speed_limit_impulse(
     if wp.abs(velocity) <= largest:
         return float(0.0)
     excess = wp.clamp(velocity, -largest, largest) - velocity
+    by_parameters = adjoint.of_joints
+    by_parameters[i].max_speed = by_parameters[i].max_speed + wp.sign(velocity) * mass * by_impulse
     by_drives[i].effective_mass = by_drives[i].effective_mass + excess * by_impulse
     return -mass * by_impulse
 
@@ -207,5 +234,7 @@ def pull_slowing(robot: Any, adjoint: Any, velocity: Any, by_slowed: Any):
             by_share = by_share + velocity[own] * by_slowed[own]
             by_velocity[own] = share * by_slowed[own]
         own = joints[fastest].velocity
+        by_parameters = adjoint.of_joints
+        by_parameters[fastest].max_speed = by_parameters[fastest].max_speed + by_share / wp.abs(velocity[own])
         by_velocity[own] = by_velocity[own] - by_share * share / velocity[own]
     return by_velocity

@@ -44,6 +44,16 @@ def pull_softness(robot: Any, work: Any, adjoint: Any, zeros: Any):
 
 
 @wp.func
+def pull_limits(adjoint: Any, i: int, sign: float, by_gap: float):
+    """Adds what is differentiated by the limit of a joint at which it looks, given derivatives by how far it is."""
+    by_parameters = adjoint.of_joints
+    if sign < 0.0:
+        by_parameters[i].upper = by_parameters[i].upper + by_gap
+    else:
+        by_parameters[i].lower = by_parameters[i].lower - by_gap
+
+
+@wp.func
 def pull_correction(
     robot: Any,
     weights: Any,
@@ -190,6 +200,7 @@ def pull_stop_impulse(
             by_rows[i].impulse = by_impulse
             by_rows[i].delassus = by_rows[i].delassus + by_delassus
             by_joint_pos[joint.place] = by_joint_pos[joint.place] + sign * by_gap
+            pull_limits(adjoint, i, sign, by_gap)
         else:
             by_rows[i].impulse = -by_change
     return by_velocity

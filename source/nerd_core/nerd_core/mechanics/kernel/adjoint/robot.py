@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 import torch
@@ -13,15 +13,21 @@ import warp as wp
 from torch import Tensor
 
 from ....contact.contacts import Contacts
+from ....robot.physical_parameters import PhysicalParameters
+from ...kept_traces import traces_are_kept
+from ..physical_parameters import parameter_rows
 from ..robot import ENVS_A_LAUNCH, RobotKernel
 from ..step import make_kernel
 from .step import make_adjoint
 
-Step = Callable[[Tensor, Tensor, "Contacts | None"], Tensor]
+SHARED = 7
+"""Tensors that every step has: state, control, distance, normal, and the three of weights."""
 
 
 class RobotGradient:
-    """Steps one robot on one device, with gradients by states, controls, contacts, constants and rules."""
+    """Steps one robot on one device, with gradients by states, controls, contacts, constants and rules, and by physical
+    parameters of environments where its kernel knows these.
+    """
 
     def __init__(self, robot: RobotKernel):
         """Compiles the kernels, which takes many seconds, or finds them in Warp's cache.
@@ -36,41 +42,56 @@ class RobotGradient:
         robot.load(self._kept)
         robot.load(self._adjoint)
 
-    def __call__(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> Tensor:
+    def __call__(
+        self, state: Tensor, control: Tensor, contacts: Contacts | None, rows: PhysicalParameters | None = None
+    ) -> Tensor:
         """States at the end of a control step, with a graph; arguments as of :class:`RobotKernel`."""
         distance, normal, active = self.robot.contact_tensors(contacts)
         inner, outer = self.robot.rules()
         constants = self.robot.solver.constants.exp()
-        found: Any = _Step.apply(self, active, state, control, distance, normal, constants, inner, outer)
+        tensors = state, control, distance, normal, constants, inner, outer
+        names = () if rows is None else rows.given
+        found: Any = _Step.apply(self, active, names, *tensors, *(getattr(rows, name) for name in names))
         return found
 
-    def keep(self, tensors: tuple[Tensor, ...], active: Tensor) -> tuple[Tensor, _Lease]:
+    def keep(self, tensors: tuple[Tensor, ...], active: Tensor, rows: PhysicalParameters) -> tuple[Tensor, _Lease]:
         """The next states, and what their adjoint needs.
 
         Args:
             tensors: What :meth:`RobotKernel.arguments` takes.
             active: Whether there is any ground below slots.
+            rows: Physical parameters.
         """
         lease = _Lease(self, len(tensors[0]))
         next_state = torch.empty_like(tensors[0])
         self.robot.launch(
             self._kept,
             len(next_state),
-            [*self.robot.arguments(tensors, active), lease.trace, next_state, self.robot.no_forces],
+            [*self.robot.arguments(tensors, active, rows), lease.trace, next_state, self.robot.no_forces],
         )
         return next_state, lease
 
     def pull(
-        self, tensors: tuple[Tensor, ...], active: Tensor, lease: _Lease, by_next: Tensor, wants_weights: bool
+        self,
+        tensors: tuple[Tensor, ...],
+        active: Tensor,
+        rows: PhysicalParameters,
+        lease: _Lease,
+        by_next: Tensor,
+        wants_weights: bool,
+        wanted: tuple[str, ...] = (),
     ) -> tuple[Tensor, ...]:
-        """Derivatives by all of ``tensors``, those by constants and rules zero where they are not wanted.
+        """Derivatives by all of ``tensors``, those by constants and rules zero where they are not wanted, and by the
+        parameters that are.
 
         Args:
             tensors: What :meth:`keep` had.
             active: The same.
+            rows: The same.
             lease: What it kept.
             by_next: Derivatives by the next states.
             wants_weights: Whether those by constants and rules are wanted.
+            wanted: Names of the parameters.
         """
         state, control, distance, normal, constants, inner, outer = tensors
         count, gradients = len(state), self._gradients_type()
@@ -84,15 +105,22 @@ class RobotGradient:
         gradients.constants = wp.from_torch(shared[0])
         gradients.inner = wp.from_torch(shared[1], dtype=types.features)
         gradients.outer = wp.from_torch(shared[2], dtype=types.factors)
+        by_rows = {name: state.new_zeros(count, *getattr(rows, name).shape[1:]) for name in wanted}
+        gradients.parameters = self.robot.no_parameters
+        if wanted:
+            gradients.parameters = parameter_rows(PhysicalParameters(**by_rows), self.robot.device)
         gradients.wants_weights, gradients.chunk_size = int(wants_weights), ENVS_A_LAUNCH
         arguments = [
-            *self.robot.arguments(tensors, active),
+            *self.robot.arguments(tensors, active, rows),
             lease.trace,
             wp.from_torch(by_next.contiguous()),
             gradients,
         ]
         self.robot.launch(self._adjoint, count, arguments)
-        return *found, *(each.sum(0) for each in shared)
+        of_rows = [
+            each if len(getattr(rows, name)) > 1 else each.sum(0, keepdim=True) for name, each in by_rows.items()
+        ]
+        return *found, *(each.sum(0) for each in shared), *of_rows
 
     def take_trace(self, count: int) -> Any:
         """Memory for what a step of so many environments keeps: that of an earlier step of as many, or new. Fresh
@@ -149,10 +177,11 @@ class _Step(torch.autograd.Function):
     """A control step, and its adjoint."""
 
     @staticmethod
-    def forward(ctx: Any, owner: RobotGradient, active: Tensor, *tensors: Tensor) -> Tensor:
+    def forward(ctx: Any, owner: RobotGradient, active: Tensor, names: tuple[str, ...], *tensors: Tensor) -> Tensor:
         """See :meth:`RobotGradient.keep`."""
-        next_state, ctx.lease = owner.keep(tensors, active)
-        ctx.owner = owner
+        rows = PhysicalParameters(**dict(zip(names, tensors[SHARED:], strict=True)))
+        next_state, lease = owner.keep(tensors[:SHARED], active, rows)
+        ctx.owner, ctx.names, ctx.lease = owner, names, lease if traces_are_kept() else None
         ctx.save_for_backward(active, *tensors)
         return next_state
 
@@ -165,10 +194,14 @@ class _Step(torch.autograd.Function):
                 "NERD_FUSED=0, which leaves mechanics to PyTorch, for second ones"
             )
         active, *tensors = ctx.saved_tensors
-        wants_weights = any(ctx.needs_input_grad[6:])
-        found = ctx.owner.pull(tuple(tensors), active, ctx.lease, by[0], wants_weights)
-        wanted = zip(found, ctx.needs_input_grad[2:], strict=True)
-        return None, None, *(each if needed else None for each, needed in wanted)
+        shared, needed = tuple(tensors[:SHARED]), ctx.needs_input_grad[3:]
+        rows = PhysicalParameters(**dict(zip(ctx.names, tensors[SHARED:], strict=True)))
+        lease = ctx.lease or ctx.owner.keep(shared, active, rows)[1]
+        wanted = tuple(name for name, each in zip(ctx.names, needed[SHARED:], strict=True) if each)
+        wants_weights = any(needed[SHARED - 3 : SHARED])
+        found = iter(ctx.owner.pull(shared, active, rows, lease, by[0], wants_weights, wanted))
+        of_tensors = [each if wants else None for each, wants in zip(islice(found, SHARED), needed, strict=False)]
+        return None, None, None, *of_tensors, *(next(found) if wants else None for wants in needed[SHARED:])
 
 
 __all__ = ["RobotGradient"]

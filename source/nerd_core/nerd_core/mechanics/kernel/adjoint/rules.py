@@ -9,7 +9,7 @@ from typing import Any
 
 import warp as wp
 
-from ...constants import FACTORS, FEATURES, MAX_LOG_FACTOR, RELAXATIONS, TRAITS
+from ...constants import EPSILON, FACTORS, FEATURES, MAX_LOG_FACTOR, RELAXATIONS, TRAIT_CENTRE, TRAITS
 from ..rules import FRICTION_FEATURES, NORMAL_FEATURES, Factors
 
 
@@ -106,3 +106,57 @@ def pull_rule_factors(
     for i in range(TRAITS):
         by_traits[i] = wp.dot(by_x, inner[substep, FEATURES * count + i])
     return by_normal, by_friction, by_traits
+
+
+@wp.func
+def pull_contact_factors(
+    robot: Any,
+    weights: Any,
+    gradients: Any,
+    work: Any,
+    adjoint: Any,
+    chunk: int,
+    substep: int,
+    i: int,
+    gap: float,
+    near: float,
+    by_factors: Factors,
+):
+    """The adjoint of :func:`~nerd_core.mechanics.kernel.rules.contact_factors`.
+
+    Returns:
+        Derivative by the gap.
+    """
+    rows = work.kept_rows[substep]
+    by_rows = adjoint.rows
+    per_dt = 1.0 / robot.solver.dt
+    typical = robot.solver.typical_delassus
+    normal, x, y = rows[i], rows[i + 1], rows[i + 2]
+    slip, friction = wp.vec2(x.velocity, y.velocity), wp.vec2(x.impulse * x.delassus, y.impulse * y.delassus)
+    slip_speed = wp.sqrt(wp.dot(slip, slip) + EPSILON)
+    size = wp.sqrt(wp.dot(friction, friction) + EPSILON)
+    along = wp.dot(friction, slip) / slip_speed
+    of_friction = wp.vec3(slip_speed, size, along)
+    of_normal = wp.vec4(gap * per_dt, normal.gap * per_dt, normal.velocity, normal.impulse * normal.delassus)
+    tangent = 0.5 * (x.delassus + y.delassus)
+    share, tangent_share = normal.delassus / (normal.delassus + typical), tangent / (tangent + typical)
+    traits = wp.vec4(share - TRAIT_CENTRE, tangent_share - TRAIT_CENTRE, near, -TRAIT_CENTRE)
+    by_normal, by_friction, by_traits = pull_rule_factors(
+        weights, gradients, chunk, robot.solver.hidden, substep, of_normal, of_friction, traits, by_factors
+    )
+    by_slip = ((by_friction[0] - by_friction[2] * along / slip_speed) * slip + by_friction[2] * friction) / slip_speed
+    by_impulses = by_friction[1] / size * friction + by_friction[2] / slip_speed * slip
+    by_tangent = 0.5 * by_traits[1] * (1.0 - tangent_share) / (tangent + typical)
+    by_rows[i].gap = by_rows[i].gap + per_dt * by_normal[1]
+    by_rows[i].velocity = by_rows[i].velocity + by_normal[2]
+    by_rows[i].impulse = by_rows[i].impulse + normal.delassus * by_normal[3]
+    by_rows[i].delassus = (
+        by_rows[i].delassus + normal.impulse * by_normal[3] + by_traits[0] * (1.0 - share) / (normal.delassus + typical)
+    )
+    for k in range(2):
+        by_rows[i + 1 + k].velocity = by_rows[i + 1 + k].velocity + by_slip[k]
+        by_rows[i + 1 + k].impulse = by_rows[i + 1 + k].impulse + rows[i + 1 + k].delassus * by_impulses[k]
+        by_rows[i + 1 + k].delassus = (
+            by_rows[i + 1 + k].delassus + rows[i + 1 + k].impulse * by_impulses[k] + by_tangent
+        )
+    return per_dt * by_normal[0]

@@ -8,6 +8,8 @@ before. This file can be imported without Warp.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
@@ -15,6 +17,7 @@ from torch import Tensor
 
 from ....contact.contacts import Contacts
 from ....files.messages import first_line
+from ....robot.physical_parameters import PhysicalParameters
 from ....robot.spec import RobotSpec
 from ...actuators import Actuators
 from ..verification import SWITCH, Step, trial, warn_once
@@ -23,13 +26,21 @@ if TYPE_CHECKING:
     from ..robot import RobotKernel
     from .robot import RobotGradient
 
+StepWith = Callable[["PhysicalParameters | None"], Step]
+"""A step, given the rows of parameters."""
+
 LARGEST_DIFFERENCE = 1.0e-2
 """Largest difference of derivatives in half of the states, as a share of their size. Rounding makes a thousandth of
 that."""
 
 
 def verified_gradient(
-    spec: RobotSpec, robot: RobotKernel, state: Tensor, control: Tensor, reference: Step
+    spec: RobotSpec,
+    robot: RobotKernel,
+    state: Tensor,
+    control: Tensor,
+    reference: StepWith,
+    parameters: PhysicalParameters | None = None,
 ) -> RobotGradient | None:
     """The step with gradients of a kernel that agrees with PyTorch, after its derivatives have agreed, too; else None,
     with a warning that says why.
@@ -39,7 +50,8 @@ def verified_gradient(
         robot: Its kernel.
         state: Some states, shape (M, S).
         control: Controls for them, shape (M, C).
-        reference: The step in PyTorch.
+        reference: The step in PyTorch, given the rows of parameters.
+        parameters: What differs from the specification, in one row, for a kernel that takes parameters.
     """
     strange = unknown(spec) or ("contacts that are patches" if robot.solver.law.has_patches else "")
     if strange:
@@ -49,7 +61,8 @@ def verified_gradient(
         from .robot import RobotGradient
 
         found = RobotGradient(robot)
-        apart = _gradient_difference(found, reference, *trial(spec, robot.solver, state, control))
+        situated = trial(spec, robot.solver, state, control)
+        apart = _gradient_difference(found, reference, parameters or PhysicalParameters(), *situated)
     except Exception as error:
         warn_once(
             f"no adjoint of the kernel was made for '{spec.name}' ({first_line(error)})", "gradients of mechanics"
@@ -76,38 +89,57 @@ def unknown(spec: RobotSpec) -> str:
 
 
 def _gradient_difference(
-    found: RobotGradient, reference: Step, state: Tensor, control: Tensor, contacts: Contacts | None
+    found: RobotGradient,
+    reference: StepWith,
+    parameters: PhysicalParameters,
+    state: Tensor,
+    control: Tensor,
+    contacts: Contacts | None,
 ) -> float:
-    """Difference of derivatives from those of PyTorch as a share of their size: by states, controls and contacts in the
-    median of all environments, and by what is learned in those that are no further apart; the larger of both.
+    """Difference of derivatives from those of PyTorch as a share of their size: by states, controls, contacts and
+    physical parameters in the median of all environments, and by what is learned in those that are no further apart;
+    the larger of both.
     """
     learned = [each for each in found.robot.solver.parameters() if each.requires_grad]
     weights = torch.randn(state.shape, generator=torch.Generator().manual_seed(0)).to(state)
 
-    def derivatives(step: Step, counted: Tensor) -> tuple[list[Tensor], Tensor]:
+    def ours(rows: PhysicalParameters | None) -> Step:
+        return partial(found, rows=rows)
+
+    def derivatives(step: StepWith, counted: Tensor) -> tuple[list[Tensor], Tensor]:
         inputs = [each.detach().requires_grad_() for each in (state, control)]
         touching = None if contacts is None else contacts.map(lambda x: x if x.dtype == torch.bool else _leaf(x))
         inputs += [] if touching is None else [touching.distance, touching.normal]
-        said = (step(inputs[0], inputs[1], touching) * weights * counted).sum()
+        rows = parameters.map(lambda x: _leaf(x.expand(len(state), *x.shape[1:])))
+        inputs += [getattr(rows, name) for name in rows.given]
+        said = (step(rows if rows.given else None)(inputs[0], inputs[1], touching) * weights * counted).sum()
         by = torch.autograd.grad(said, [*inputs, *learned], allow_unused=True)
         by = [torch.zeros_like(x) if each is None else each for x, each in zip([*inputs, *learned], by, strict=True)]
-        of_learned = by[len(inputs) :]
+        of_learned, of_rows = by[len(inputs) :], len(inputs) - len(rows.given)
+        if rows.inertia is not None:  # a symmetric matrix: what stands on either side of the diagonal counts together
+            place = of_rows + rows.given.index("inertia")
+            by[place] = by[place] + by[place].mT
         return by[: len(inputs)], torch.cat([x.flatten() for x in of_learned]) if learned else state.new_zeros(0)
 
     with torch.autocast(state.device.type, enabled=False), torch.enable_grad():
         everywhere = torch.ones_like(state[:, :1])
-        ours, theirs = derivatives(found, everywhere)[0], derivatives(reference, everywhere)[0]
-        whole = torch.stack([each.flatten(1).norm(dim=-1) for each in theirs]).norm(dim=0)
+        by_kernel, by_torch = derivatives(ours, everywhere)[0], derivatives(reference, everywhere)[0]
+        whole = torch.stack([_sizes(each) for each in by_torch]).norm(dim=0)
         apart = torch.zeros_like(whole)
-        for a, b in zip(ours, theirs, strict=True):
-            size = b.flatten(1).norm(dim=-1) + 1.0e-3 * whole
-            apart = apart.maximum((a - b).flatten(1).norm(dim=-1) / size.clamp(min=1.0e-30))
+        for a, b in zip(by_kernel, by_torch, strict=True):
+            size = _sizes(b) + 1.0e-3 * whole
+            apart = apart.maximum(_sizes(a - b) / size.clamp(min=1.0e-30))
         apart = apart.nan_to_num(math.inf)
         typical = apart.median()
         counted = (apart <= typical).to(state).unsqueeze(-1)
-        a, b = derivatives(found, counted)[1], derivatives(reference, counted)[1]
+        a, b = derivatives(ours, counted)[1], derivatives(reference, counted)[1]
     of_learned = (a - b).norm() / b.norm().clamp(min=1.0e-30) if len(learned) else typical
     return max(float(typical), float(of_learned.nan_to_num(math.inf)))
+
+
+def _sizes(values: Tensor) -> Tensor:
+    """Length of all numbers of each environment, shape (M,)."""
+    return values.reshape(len(values), -1).norm(dim=-1)
 
 
 def _leaf(values: Tensor) -> Tensor:

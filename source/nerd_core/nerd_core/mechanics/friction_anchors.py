@@ -1,0 +1,147 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Where feet were put down: the memory of friction from physics step to physics step.
+
+No state shows it, and PhysX has it. A shape that comes within reach of the ground gets an anchor: the point of contact
+on the body, and on the ground. From then on friction takes back how far the two have come apart along the ground, and
+not only the drift of the present physics step, so a robot that stands stays. Once the body has rolled by a tenth of a
+millimetre, the point of contact then becomes a second anchor, and each of both bears half of the friction. Anchors last
+until one of them slips in the last substep of a physics step, the body has turned by 2.6 degrees since the first was
+made, or the slot is out of reach.
+
+A memory is a tensor of shape (M, K, 12) for the K slots of a solver. Of either anchor it has the normal of the ground
+in the axes of the body when the anchor was made, and the point on the ground [m], in the axes of the environment. Zeros
+are no anchor, so that a memory that is cleared is a new one.
+
+Derivatives do not go through a memory: where gradients are asked for there is none.
+
+Example::
+
+    memory = mechanics.new_memory(len(state))
+    change = mechanics.remembering(state, control, contacts, memory)  # memory is that of the next state now
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from .vectors import rotate, rotate_inverse
+
+ANCHORS = 2
+"""Most anchors of a slot."""
+
+ANCHOR_DIM = 6
+"""Numbers of an anchor."""
+
+SAME_NORMAL = 0.999
+"""Cosine of the angle by which a body may turn against the ground while anchors last, PhysX's number."""
+
+SAME_POINT = 1.0e-4
+"""How far the point of contact has to go on the body before it becomes the second anchor [m], PhysX's number."""
+
+
+class FrictionAnchors(NamedTuple):
+    """Anchors of some contacts. Zeros for one that there is not."""
+
+    normal: Tensor
+    """Normal of the ground when an anchor was made, axes of the body, shape (2, K, 3, M)."""
+    place: Tensor
+    """The anchor on the ground, axes of the environment [m], same shape."""
+    begin: Tensor | None
+    """Where the root begins the control step, axes of the environment [m], shape (3, M); None for a fixed base."""
+
+    @classmethod
+    def read(cls, memory: Tensor, begin: Tensor | None) -> FrictionAnchors:
+        """Anchors from a memory.
+
+        Args:
+            memory: The memory, shape (M, K, 12).
+            begin: Where the root begins the control step [m], shape (M, 3); None for a fixed base.
+        """
+        normal, place = memory.unflatten(2, (ANCHORS, ANCHOR_DIM)).permute(2, 1, 3, 0).split(3, 2)
+        return cls(normal, place, None if begin is None else begin.t())
+
+    def written(self) -> Tensor:
+        """The memory of these anchors, shape (M, K, 12)."""
+        return torch.cat((self.normal, self.place), 2).permute(3, 1, 0, 2).flatten(2)
+
+    @property
+    def exist(self) -> Tensor:
+        """Which there are, shape (2, K, M)."""
+        return self.normal.square().sum(2) > 0.0
+
+
+class Anchoring(NamedTuple):
+    """What a physics step does with anchors."""
+
+    drift: Tensor
+    """How far contacts have come from their first and second anchor along both directions of friction [m], shape
+    (2, 2, P, M)."""
+    anchors: FrictionAnchors
+    """Anchors of the contacts, old or new, shape (2, P, 3, M)."""
+    chosen: Tensor
+    """Numbers of their slots, shape (P, M)."""
+
+    def kept(self, before: FrictionAnchors, holds: Tensor) -> FrictionAnchors:
+        """The anchors of all slots after the step: those of contacts that friction holds.
+
+        Args:
+            before: Anchors of all slots.
+            holds: One for contacts within reach that did not slip in the last substep, else zero, shape (P, M).
+        """
+        where, holding = self.chosen[None, :, None].expand_as(self.anchors.normal), holds.unsqueeze(1)
+        normal, place = (
+            torch.zeros_like(of_slots).scatter(1, where, holding * of_contacts)
+            for of_slots, of_contacts in zip(before[:2], self.anchors[:2], strict=True)
+        )
+        return before._replace(normal=normal, place=place)
+
+
+def anchoring(
+    before: FrictionAnchors,
+    chosen: Tensor,
+    bodies: Tensor,
+    centres: Tensor,
+    radius: Tensor,
+    axes: tuple[Tensor, Tensor, Tensor],
+    root_rotation: Tensor | None,
+    root_displacement: Tensor | None,
+) -> Anchoring:
+    """Old anchors where they last, new ones elsewhere.
+
+    Args:
+        before: Anchors of all slots.
+        chosen: Numbers of the contacts' slots, shape (P, M).
+        bodies: Rotation matrices of the bodies that carry them, axes of the root, shape (P, 3, 3, M).
+        centres: Centres of the slots, axes of the root [m], shape (P, 3, M).
+        radius: Their radii [m], shape (P, M).
+        axes: Normals and both directions of friction, axes of the root, each of shape (P, 3, M).
+        root_rotation: Rotation matrices of the root, shape (3, 3, M); None for a fixed base.
+        root_displacement: How far the root has come since the control step began, environment axes [m], shape (3, M).
+    """
+    where = chosen[None, :, None].expand(ANCHORS, -1, 3, -1)
+    normals, places = (each.gather(1, where) for each in before[:2])
+    now, point = (bodies * axes[0].unsqueeze(2)).sum(1), centres - radius.unsqueeze(1) * axes[0]
+    on_ground, point_on_ground = places, point
+    if root_rotation is not None and root_displacement is not None and before.begin is not None:
+        on_ground = rotate_inverse(root_rotation, places - before.begin - root_displacement)
+        point_on_ground = rotate(root_rotation, point) + root_displacement + before.begin
+    lasts = (normals[0] * now).sum(1, keepdim=True) > SAME_NORMAL
+    rolled = radius.unsqueeze(1).square() * (now - normals[0]).square().sum(1, keepdim=True)
+    has_second = lasts & (normals[1].square().sum(1, keepdim=True) > 0.0)
+    is_old = torch.stack((lasts, has_second))
+    is_new = torch.stack((~lasts, lasts & ~has_second & (rolled > SAME_POINT**2)))
+    normals = torch.where(is_new, now, normals * is_old)
+    # Where the points of the body are that were put down.
+    points = centres - radius.unsqueeze(1) * (bodies * normals.unsqueeze(2)).sum(3)
+    apart = (points - on_ground) * is_old
+    drift = torch.stack([(apart * axis).sum(2) for axis in axes[1:]], 1)
+    places = torch.where(is_new, point_on_ground, places * is_old)
+    return Anchoring(drift, before._replace(normal=normals, place=places), chosen)
+
+
+__all__ = ["ANCHORS", "ANCHOR_DIM", "SAME_NORMAL", "SAME_POINT", "Anchoring", "FrictionAnchors", "anchoring"]
