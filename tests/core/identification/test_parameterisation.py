@@ -130,6 +130,9 @@ def test_what_is_not_named_stays():
     torch.testing.assert_close(values.centre_of_mass[:2].float(), own.centre_of_mass[:2])
     assert bool((values.centre_of_mass[2] != own.centre_of_mass[2]).all())
     assert values.joint_friction[0] == 0.0 and float(values.joint_friction[1]) == pytest.approx(0.02 * math.exp(0.1))
+    bodies = Parameterisation(spec, ["masses", "viscous_frictions"], only="lower")  # which is no joint
+    left = bodies(torch.full((1,), 0.1, dtype=torch.float64))
+    assert bodies.names == ("masses: lower",) and left.joint_viscous_friction.tolist() == pytest.approx([0.01, 0.01])
     everything = Parameterisation(spec, ["masses"], only=".*")
     assert everything.names == Parameterisation(spec, ["masses"]).names
     for only, words in (("wrist", "the name of no body or joint"), ("(", "a regular expression")):

@@ -76,8 +76,8 @@ class SwimmerCfg:
     many: int = bounded(1000, at_least=0)
     """Trajectories from which the long short-term memory is learned once more, in the first medium that is water; 0 for
     none."""
-    many_updates: int = bounded(3000, at_least=1)
-    """Updates of that one, which has more to learn from."""
+    many_updates: int = bounded(1500, at_least=1)
+    """Updates of that one."""
 
     def __post_init__(self):
         check_bounds(self)

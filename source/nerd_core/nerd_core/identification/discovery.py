@@ -207,10 +207,9 @@ def discover(
     chosen = min(near, key=lambda each: (len(each.groups), each.error))
     # What the path kept beside what is needed: groups whose price was paid because two features are cheaper than one.
     while chosen.groups:
-        for group in sorted(chosen.groups):
-            fewer = chosen.groups - {group}
-            judged.setdefault(fewer, judged.get(fewer) or _judged(networks, response, cfg, fewer, folds))
-        fewer = min((judged[chosen.groups - {group}] for group in chosen.groups), key=lambda each: each.error)
+        smaller = [chosen.groups - {group} for group in sorted(chosen.groups)]
+        judged |= {each: _judged(networks, response, cfg, each, folds) for each in smaller if each not in judged}
+        fewer = min((judged[each] for each in smaller), key=lambda each: each.error)
         if fewer.error > limit:
             break
         chosen = fewer

@@ -164,7 +164,8 @@ class Parameterisation:
             return labels, value
         kept = [name for name, matches in zip(names, matching, strict=True) if matches]
         places = [i for i, label in enumerate(labels) if any(f"{label} ".startswith(f"{name} ") for name in kept)]
-        rows, columns, own = torch.tensor(matching), torch.tensor(places), getattr(start, GROUPS[group].fields[-1])
+        rows, columns = torch.tensor(matching), torch.tensor(places, dtype=torch.long)
+        own = getattr(start, GROUPS[group].fields[-1])
 
         def narrowed(free: Tensor) -> Tensor:
             made = value(free.new_zeros(len(labels)).index_copy(0, columns, free))
