@@ -92,7 +92,7 @@ def section(robot: str, told: Mapping[str, Any]) -> str:
         lines.append("| " + " | ".join(cells) + " |")
     missing = sorted({row.name for row in ROWS if row.needs == "any"} - {row["name"] for row in rows})
     if missing:
-        lines += ["", "Not run: " + ", ".join(missing) + "."]
+        lines += ["", "Not run: " + "; ".join(missing) + "."]
     return "\n".join(lines) + "\n"
 
 
@@ -111,9 +111,9 @@ def draw(told: Mapping[str, Any], path: Path) -> None:
     rows = [row for row in told["rows"] if not row["failure"]]
     base = next(row for row in rows if row["name"] == BASE)
     horizons = list(base["errors"])
-    shown = (horizons[0], horizons[-1])
+    shown = tuple(dict.fromkeys((horizons[0], horizons[-1])))
     with new_figure(7.2, 0.28 * len(rows) + 1.0) as (figure, (axes,)):
-        for horizon, colour, shift in zip(shown, (BLUE, ORANGE), (-0.15, 0.15), strict=True):
+        for horizon, colour, shift in zip(shown, (BLUE, ORANGE), (-0.15, 0.15), strict=False):
             values = [relative(row, base, horizon) for row in rows]
             places = [index + shift for index in range(len(rows))]
             axes.plot(values, places, "o", ms=4, color=colour, label=f"{horizon} steps")

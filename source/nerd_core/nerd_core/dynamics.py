@@ -274,7 +274,8 @@ def rollout(
     """Predicts a trajectory from its first state and the controls.
 
     A pure function, without a guard: gradients flow from every state to the first one, the controls and the weights of
-    the predictor. Contacts are those of the predicted states.
+    the predictor. Contacts are those of the predicted states. What a prior remembers beside the state, as where feet
+    were put down, is left out: :class:`NeuralDynamics` has it, and :func:`rollout_states` with a cache.
 
     Args:
         predictor: The learned dynamics.
@@ -319,7 +320,7 @@ def rollout_states(
         env_ids: Environments of the ground that the states stand in, shape (B,); all of them in order by default.
         history: What came before the first states, see :func:`rollout`.
         cache: A history that is changed in place, from :meth:`Predictor.init_cache`: faster for a network with memory,
-            without gradients, and instead of ``history``.
+            with what a prior remembers, without gradients, and instead of ``history``.
         parameters: What of the robots differs from the specification, see :func:`rollout`.
     """
     for step in range(steps):

@@ -15,7 +15,7 @@ from nerd_core import checkpoint
 from nerd_core.cli import main
 from nerd_core.data.layout import ShardMeta
 from nerd_core.data.shards import ShardWriter
-from nerd_core.identification.cost import Windows
+from nerd_core.identification.cost import RolloutCost, Windows
 from nerd_core.identification.drivers import DescentCfg
 from nerd_core.identification.engine_calibration import read_calibration
 from nerd_core.identification.evolution import EvolutionCfg
@@ -34,6 +34,7 @@ from nerd_core.identification.run import (
 from nerd_core.network.architectures.mlp import MlpCfg
 from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.predictor import Predictor
+from nerd_core.predictor.transmission_prior import TransmissionCfg
 from nerd_core.recordings.mechanisms import double_pendulum
 from support.identified_arm import arm, heavier, model, motion
 from support.recorded_files import driven_pendulum_file
@@ -147,6 +148,28 @@ def test_families_are_left_out_and_splits_kept():
     assert [run.name for run in data.part("held-out")] == ["run 1"]
 
 
+def test_windows_of_a_family_can_count_more_than_once():
+    """With emphasis the windows of a family are there so many times, when they are trained on and nowhere else."""
+    plain, more = (MotionData(arm(), measured().runs, (), emphasis) for emphasis in ({}, {"a": 3}))
+    family = {run.name: run.family for run in plain.runs}
+    once, often = ([family[name] for name in data.windows("train", 0.1).source] for data in (plain, more))
+    assert often.count("a") == 3 * once.count("a") > 0 and often.count("b") == once.count("b") > 0
+    assert len(plain.windows("held-out", 0.1)) == len(more.windows("held-out", 0.1))
+
+
+def test_some_of_what_a_model_learns_is_looked_for():
+    """Of a transmission those numbers move that are named; unknown names are refused, and names without learning."""
+    predictor = Predictor(arm(), PredictorCfg(network=None, prior=TransmissionCfg(substeps=1, hidden=0))).eval()
+    windows = measured().windows("train", 0.05, limit=4)
+    cost = RolloutCost(predictor, Parameterisation(arm(), ()), windows, learn_weights=("load", "stribeck"))
+    named = {name.rpartition(".")[2] for name, each in predictor.named_parameters() if each.requires_grad}
+    assert named == {"load", "stribeck"} and len(cost.variables.weights) == 2
+    with pytest.raises(IdentificationError, match="'colour' to learn, expected names.*load"):
+        RolloutCost(predictor, Parameterisation(arm(), ()), windows, learn_weights=("colour",))
+    with pytest.raises(ValueError, match="without learn_weights"):
+        IdentifyCfg(learn=("load",))
+
+
 def test_recordings_are_read_at_the_rate_of_the_robot(tmp_path):
     """A file of recordings becomes runs at the control step of the specification; its families can be left out."""
     path = driven_pendulum_file(tmp_path / "log.h5")
@@ -187,6 +210,9 @@ def test_the_command_identifies_and_says_what_is_wrong(tmp_path, capsys):
         (["--bounds", "masses"], "expected one of each name=lower:upper"),
         (["--parameters", "colours"], "unknown parameters colours"),
         (["--seconds", "9"], "no run of at least"),
+        (["--emphasis", "swing"], "expected one of each family=number"),
+        (["--emphasis", "swing=0"], "expected one of each family=number"),
+        (["--emphasis", "swing=2"], "unknown families swing"),
     ):
         assert main([*words, "--out", str(tmp_path / "other"), *more]) == 2
         assert said in capsys.readouterr().err

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,8 @@ import torch
 
 from nerd_core import checkpoint
 from nerd_core.mechanics.compliant_solver import Compliance
+from nerd_core.predictor.calibrated_mechanics import CalibratedMechanicsCfg, Calibration
+from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.predictor import Predictor
 from nerd_core.training.metrics import open_loop, predict
 from nerd_core.training.presets import PRESETS
@@ -59,6 +62,24 @@ def test_inertia_scales_what_impacts_turn():
         for value in (-0.5, 0.0, 0.5)
     ]
     assert turned[0] > turned[1] > turned[2]
+
+
+def test_moments_about_each_axis_have_factors_of_their_own(tmp_path: Path):
+    """Factors about x and y come beside the common one, are named, and come back with a checkpoint; without the setting
+    there is one factor, and no tensor more.
+    """
+    cfg = PredictorCfg(network=None, prior=CalibratedMechanicsCfg(hidden=0, inertia_axes=True))
+    model = Predictor(CUBE, cfg)
+    prior = prior_of(model)
+    set_constants(model, inertia=math.log(2.0))
+    with torch.no_grad():
+        prior.axes.copy_(torch.tensor([math.log(0.5), math.log(3.0)]) / Calibration.INERTIA.size)
+    found = prior._calibrated(first_states(1, seed=0), None, None)[3].inertia
+    assert torch.allclose(found, 8.1e-4 * torch.diag(torch.tensor([1.0, 6.0, 2.0])), rtol=1e-5)
+    assert prior.calibration()["inertia_x"] == pytest.approx(math.log(0.5))
+    checkpoint.save(tmp_path / "long", model)
+    assert prior_of(checkpoint.load(tmp_path / "long")).calibration() == prior.calibration()
+    assert "prior.axes" not in cube_model().state_dict() and "inertia_x" not in prior_of(cube_model()).calibration()
 
 
 def test_a_checkpoint_keeps_the_calibration(tmp_path: Path):

@@ -38,6 +38,9 @@ from ..robot.spec import RobotSpec
 from .options import read_options
 from .terminal import say
 
+MOST_EMPHASIS = 100
+"""Most times that the windows of a family may count."""
+
 
 @dataclass(frozen=True)
 class Identify:
@@ -56,6 +59,9 @@ class Identify:
     """Bounds of parameters, each as name=lower:upper, SI."""
     leave_out: tuple[str, ...] = ()
     """Families of runs not to train on, to see what the model makes of motion that it never saw."""
+    emphasis: tuple[str, ...] = ()
+    """How many times the windows of a family count, each as family=number; once by default. A family that excites
+    everything says more of a robot than one that repeats a motion."""
     transmission: bool = False
     """Whether to learn what the joints' transmission makes of efforts as well: losses, coupling, friction at rest."""
     torque_hidden: int = bounded(0, at_least=0, at_most=1024)
@@ -126,18 +132,35 @@ def parse_bounds(words: tuple[str, ...]) -> Bounds:
     return found
 
 
+def parse_emphasis(words: tuple[str, ...]) -> dict[str, int]:
+    """How many times families count, out of words such as ``excitation=4``.
+
+    Args:
+        words: The words.
+    """
+    found: dict[str, int] = {}
+    for word in words:
+        name, _, number = word.rpartition("=")
+        if not name or name in found or not number.isdecimal() or not 1 <= int(number[:4]) <= MOST_EMPHASIS:
+            raise IdentificationError(
+                f"got the emphasis '{word[:60]}', expected one of each family=number from 1 to {MOST_EMPHASIS}"
+            )
+        found[name] = int(number[:4])
+    return found
+
+
 def _start(command: Identify) -> tuple[Predictor, MotionData]:
     """The model to start from, and the motion."""
     if command.start is not None:
         predictor = checkpoint.load(command.start)
-        return predictor, read_motion(command.data, predictor.spec, command.leave_out)
+        return predictor, read_motion(command.data, predictor.spec, command.leave_out, parse_emphasis(command.emphasis))
     spec = None if command.spec is None else RobotSpec.load(command.spec)
     if spec is None or command.rate is not None:
         spec = spec or read_motion(command.data).spec
         rate = command.rate or 1.0 / spec.control_dt
         spec = replace(spec, physics_dt=1.0 / rate / command.substeps, decimation=command.substeps)
     spec = completed(spec)
-    motion = read_motion(command.data, spec, command.leave_out)
+    motion = read_motion(command.data, spec, command.leave_out, parse_emphasis(command.emphasis))
     if command.transmission:
         prior = TransmissionCfg(substeps=1, hidden=0, torque_hidden=command.torque_hidden)
     else:

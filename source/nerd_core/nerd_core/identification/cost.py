@@ -157,7 +157,7 @@ class RolloutCost:
         windows: Windows,
         cfg: CostCfg | None = None,
         *,
-        learn_weights: bool = False,
+        learn_weights: bool | Sequence[str] = False,
         first_state_noise: tuple[float, float] | None = None,
         ground: Ground | None = None,
     ):
@@ -168,7 +168,8 @@ class RolloutCost:
             parameterisation: What its parameters are made from.
             windows: Motion to be explained.
             cfg: How to judge.
-            learn_weights: Whether the trainable tensors of the predictor are looked for as well.
+            learn_weights: Whether the trainable tensors of the predictor are looked for as well; or which of them, by
+                parts of their names.
             first_state_noise: Standard deviations of the measured positions and velocities, to look for the first
                 states of windows as well; None to take them as measured.
             ground: What the robot stands on.
@@ -180,8 +181,7 @@ class RolloutCost:
         self.ground = ground
         self._codec = ChangeCodec(predictor.spec, ChangeCfg(integration="none"))
         self.unit = self._units()
-        for parameter in predictor.parameters():
-            parameter.requires_grad_(learn_weights)
+        _choose_weights(predictor, learn_weights)
         self.variables = Variables(
             torch.zeros(parameterisation.dim, dtype=torch.float64, requires_grad=True),
             [each for each in predictor.parameters() if each.requires_grad],
@@ -370,6 +370,20 @@ class _ErrorsOf(nn.Module):
     def forward(self) -> Tensor:
         cost, rows, steps = self._of
         return cost._errors(rows, steps).flatten(1)
+
+
+def _choose_weights(predictor: Predictor, learn: bool | Sequence[str]) -> None:
+    """Gives gradients to what is looked for of what a predictor learns, and to nothing else."""
+    words = [] if isinstance(learn, bool) else list(learn)
+    found = {name: {word for word in words if word in name.split(".")} for name, _ in predictor.named_parameters()}
+    missing = sorted(set(words).difference(*found.values()))
+    if missing:
+        known = sorted({name.rpartition(".")[2] for name in found})
+        raise IdentificationError(
+            f"got '{missing[0][:60]}' to learn, expected names of what the model learns: {', '.join(known)[:300]}"
+        )
+    for name, parameter in predictor.named_parameters():
+        parameter.requires_grad_(learn if isinstance(learn, bool) else bool(found[name]))
 
 
 def joint_windows(

@@ -11,8 +11,8 @@ Example::
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -62,6 +62,8 @@ class MotionData:
     """Its runs."""
     left_out: tuple[str, ...] = ()
     """Families whose runs are not trained on."""
+    emphasis: Mapping[str, int] = field(default_factory=dict)
+    """How many times the windows of a family count when they are trained on; once by default."""
 
     def part(self, part: Part) -> list[Run]:
         """Runs to train on, or held out: those of the validation split, where there is one, and families left out.
@@ -93,6 +95,8 @@ class MotionData:
         steps = max(1, round(seconds / dt))
         every = max(1, round((0.5 * seconds if stride is None else stride) / dt))
         runs = self.part(part)
+        if part == "train":
+            runs = [run for run in runs for _ in range(self.emphasis.get(run.family, 1))]
         if not runs:
             raise IdentificationError(
                 f"got no run to {'train on' if part == 'train' else 'hold out'}: expected runs that are neither of the "
@@ -101,14 +105,21 @@ class MotionData:
         return joint_windows([(run.name, run.state, run.control) for run in runs], steps, every, limit)
 
 
-def read_motion(paths: Sequence[Path], spec: RobotSpec | None = None, leave_out: Sequence[str] = ()) -> MotionData:
+def read_motion(
+    paths: Sequence[Path],
+    spec: RobotSpec | None = None,
+    leave_out: Sequence[str] = (),
+    emphasis: Mapping[str, int] | None = None,
+) -> MotionData:
     """Motion out of files of recordings or folders of datasets, all of one robot.
 
     Args:
         paths: Files or folders.
         spec: The robot, whose control step is that of the motion; by default as the data describe it.
         leave_out: Families of runs not to train on.
+        emphasis: How many times the windows of a family count; once by default.
     """
+    emphasis = dict(emphasis or {})
     if not paths:
         raise IdentificationError("got no data, expected a file of recordings or a folder of a dataset")
     found = [_read_folder(path) if path.is_dir() else _read_file(path, spec) for path in paths]
@@ -121,13 +132,13 @@ def read_motion(paths: Sequence[Path], spec: RobotSpec | None = None, leave_out:
                 f"{spec.control_dim}"
             )
     runs = tuple(run for each in found for run in each.runs)
-    unknown = sorted(set(leave_out) - {run.family for run in runs})
+    unknown = sorted({*leave_out, *emphasis} - {run.family for run in runs})
     if unknown:
         raise IdentificationError(
-            f"got the unknown families {', '.join(name[:60] for name in unknown)} to leave out, expected some of "
+            f"got the unknown families {', '.join(name[:60] for name in unknown)}, expected some of "
             f"{', '.join(sorted({run.family for run in runs if run.family})) or 'none: these data have no families'}"
         )
-    return MotionData(spec, runs, tuple(leave_out))
+    return MotionData(spec, runs, tuple(leave_out), emphasis)
 
 
 def completed(spec: RobotSpec) -> RobotSpec:

@@ -57,6 +57,9 @@ class IdentifyCfg:
     """Most windows to train on, and to judge by."""
     learn_weights: bool = False
     """Whether what the model learns beside physical parameters (rules, a transmission) is looked for, too."""
+    learn: tuple[str, ...] = ()
+    """With --learn-weights: which of it alone, by name, such as load and stribeck of a transmission. Few numbers carry
+    over better to motion of another kind."""
     first_state_noise: tuple[float, float] | None = bounded(None, above=0.0)
     """Standard deviations of measured positions [rad or m] and velocities [rad/s or m/s], to look for the first
     state of each window as well; by default they are taken as measured."""
@@ -79,6 +82,8 @@ class IdentifyCfg:
 
     def __post_init__(self):
         check_bounds(self)
+        if self.learn and not self.learn_weights:
+            raise ValueError(f"got learn={list(self.learn)} without learn_weights, expected both")
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +135,7 @@ def identify(
         parameterisation,
         train,
         cfg.cost,
-        learn_weights=cfg.learn_weights,
+        learn_weights=cfg.learn_weights and (cfg.learn or True),
         first_state_noise=cfg.first_state_noise,
         ground=ground,
     )

@@ -216,7 +216,8 @@ class ConstraintSolver(nn.Module):
         sweep.least_pressed = self._least_pressed(row_velocity[:count], rows.gap[:count], masses[0][:count])
         own_motion = self._own_motion(contacts, constants) if self.law.way_is_bent else None
         traits = self._traits(diagonal, contacts) if self.rules else None
-        of_joints, bounces = slice(count, unilateral), _bounces(row_velocity[:count], contacts, self.spec.physics_dt)
+        of_joints, dt = slice(count, unilateral), self.spec.physics_dt
+        bounces = None if contacts is None else contacts.bounces(row_velocity[:count], dt)
         for substep in range(substeps):
             sweep.velocity = sweep.velocity + gain
             gap = torch.cat((rows.gap[:count] + displacement[:count], self._stop_gap(pos, rows.at_upper)))
@@ -424,22 +425,6 @@ class ConstraintSolver(nn.Module):
         jacobian = self.contacts.normal_jacobian(frames)
         contacts = ((inverse_mass @ jacobian) * jacobian).sum(0).mean()
         return torch.cat((contacts.expand(self.max_contacts), joints)).unsqueeze(-1)
-
-
-def _bounces(approach: Tensor, contacts: ContactConstraints | None, dt: float) -> tuple[Tensor, Tensor] | None:
-    """Which contacts are impacts that are answered by restitution, and the velocities that take the places of their
-    corrections [m/s], each of shape (P, M); None for a robot without restitution.
-
-    Args:
-        approach: Velocities of normals at the beginning of the physics step, shape (P, M).
-        contacts: Constraints of contacts.
-        dt: The physics step [s].
-    """
-    if contacts is None or contacts.restitution is None:
-        return None
-    threshold = 0.0 if contacts.bounce_threshold is None else contacts.bounce_threshold
-    met = (-approach > threshold) & (-dt * approach > contacts.gap) & (contacts.restitution > 0.0)
-    return met, contacts.restitution * approach
 
 
 def _delassus(jacobian: Tensor, inverse_mass: Tensor) -> tuple[Tensor, Tensor]:

@@ -84,6 +84,20 @@ class ContactConstraints(NamedTuple):
     anchoring: Anchoring | None = None
     """Where contacts with the ground were made; None for a step without memory."""
 
+    def bounces(self, approach: Tensor, dt: float) -> tuple[Tensor, Tensor] | None:
+        """Which contacts are impacts that are answered by restitution, and the velocities that take the places of their
+        corrections [m/s], each of shape (P, M); None for a robot without restitution.
+
+        Args:
+            approach: Velocities of normals at the beginning of the physics step, shape (P, M).
+            dt: The physics step [s].
+        """
+        if self.restitution is None:
+            return None
+        threshold = 0.0 if self.bounce_threshold is None else self.bounce_threshold
+        met = (-approach > threshold) & (-dt * approach > self.gap) & (self.restitution > 0.0)
+        return met, self.restitution * approach
+
 
 class ContactSlots(nn.Module):
     """The slots of one robot that can touch the ground. Has no parameters."""

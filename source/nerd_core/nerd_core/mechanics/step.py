@@ -210,7 +210,7 @@ class Mechanics(nn.Module):
         if kernel is not None:
             return self._change(state, kernel(state, control, contacts, rows, memory))
         own = self if rows is None else self.with_parameters(rows)
-        return self._change(state, own._next_remembering(state, control, contacts, memory))
+        return self._change(state, own._next_state(state, control, contacts, memory=memory))
 
     def smoothed(self, smoothing_time: float) -> Mechanics:
         """The same mechanics with smoother contacts, see :attr:`MechanicsCfg.smoothing_time`; weights are shared."""
@@ -328,11 +328,7 @@ class Mechanics(nn.Module):
             next_state, kept = kernel.with_forces(state, control, contacts, rows, memory)
         else:
             recorder = ForceRecorder(self.spec)
-            if memory is None:
-                next_state = own._next_state(state, control, contacts, recorder)
-            else:
-                next_state = own._next_remembering(state, control, contacts, memory, recorder)
-            kept = recorder.kept()
+            next_state, kept = own._next_state(state, control, contacts, recorder, memory), recorder.kept()
         joint_wrenches = self._wrenches(own, kept, rows) if joints else ()
         return next_state, BodyForces(kept.normal, kept.friction, *joint_wrenches)
 
@@ -372,27 +368,22 @@ class Mechanics(nn.Module):
         return self.codec.encode(torch.cat((torch.zeros_like(state[:, pos]), state[:, pos.stop :]), dim=-1), next_state)
 
     def _next_state(
-        self, state: Tensor, control: Tensor, contacts: Contacts | None, recorder: ForceRecorder | None = None
-    ) -> Tensor:
-        """States at the end of a control step, the root's position counted from where it began, shape (M, S)."""
-        with exact_products(state.device):
-            return self._advance(state, control, contacts, recorder, None)[0]
-
-    @torch.no_grad()
-    def _next_remembering(
         self,
         state: Tensor,
         control: Tensor,
         contacts: Contacts | None,
-        memory: Tensor,
         recorder: ForceRecorder | None = None,
+        memory: Tensor | None = None,
     ) -> Tensor:
-        """As :meth:`_next_state` with a memory, which is changed in place."""
-        begin = state[:, self.spec.state.root_pos] if self._root_dim else None
+        """States at the end of a control step, the root's position counted from where it began, shape (M, S). A memory
+        is changed in place.
+        """
+        anchors = None
+        if memory is not None:
+            anchors = FrictionAnchors.read(memory, state[:, self.spec.state.root_pos] if self._root_dim else None)
         with exact_products(state.device):
-            anchors = FrictionAnchors.read(memory, begin)
             next_state, anchors = self._advance(state, control, contacts, recorder, anchors)
-        if anchors is not None:
+        if memory is not None and anchors is not None:
             memory.copy_(anchors.written())
         return next_state
 

@@ -73,6 +73,9 @@ class CalibratedMechanicsCfg(CompliantCfg, PriorCfg):
 
     kind: Literal["calibrated"] = "calibrated"
     """Names the prior in files."""
+    inertia_axes: bool = False
+    """Whether moments of inertia about the x and y axes of the bodies are learned by factors of their own, beside the
+    one for all: for long bodies whose nominal moments are those of another shape."""
 
     @override
     def build(self, spec: RobotSpec, codec: ChangeCodec, contacts: bool) -> CalibratedMechanics:
@@ -81,7 +84,7 @@ class CalibratedMechanicsCfg(CompliantCfg, PriorCfg):
                 f"got '{spec.name}', whose base is fixed, for calibrated mechanics, expected a robot with a free root: "
                 "gravity, ground and root velocities are what it calibrates; use --prior mechanics"
             )
-        return CalibratedMechanics(spec, make_mechanics(spec, codec, self, contacts))
+        return CalibratedMechanics(spec, make_mechanics(spec, codec, self, contacts), self.inertia_axes)
 
 
 class CalibratedMechanics(MechanicsPrior):
@@ -96,12 +99,13 @@ class CalibratedMechanics(MechanicsPrior):
     _gravity: Tensor
     _inertia: Tensor
 
-    def __init__(self, spec: RobotSpec, mechanics: Mechanics):
+    def __init__(self, spec: RobotSpec, mechanics: Mechanics, inertia_axes: bool = False):
         """Begins without any disagreement.
 
         Args:
             spec: The robot.
             mechanics: Its mechanics.
+            inertia_axes: See :attr:`CalibratedMechanicsCfg.inertia_axes`.
         """
         super().__init__(mechanics)
         self._dt, self._at = spec.control_dt, spec.state
@@ -109,6 +113,8 @@ class CalibratedMechanics(MechanicsPrior):
         """Of steps of flight: acceleration [m/s^2], and what a step goes beyond its velocity, over time [m/s]."""
         self.learned = nn.Parameter(torch.zeros(len(Calibration)))
         """By :class:`Calibration`, in units of :attr:`Calibration.size`."""
+        self.axes = nn.Parameter(torch.zeros(2)) if inertia_axes else None
+        """Logarithms of further factors of the moments about x and y, in units of that of ``INERTIA``, shape (2,)."""
         self.register_buffer("sizes", torch.tensor([each.size for each in Calibration]), persistent=False)
         self.register_buffer("_gravity", torch.tensor(spec.gravity), persistent=False)
         self.register_buffer("_inertia", specified(spec).inertia, persistent=False)
@@ -116,7 +122,23 @@ class CalibratedMechanics(MechanicsPrior):
     def calibration(self) -> dict[str, float]:
         """What was learned, in the units of :class:`Calibration`, by name."""
         values = (self.learned * self.sizes).tolist()
-        return {each.name.lower(): values[each] for each in Calibration}
+        found = {each.name.lower(): values[each] for each in Calibration}
+        if self.axes is not None:
+            further = (self.axes * Calibration.INERTIA.size).tolist()
+            found |= {f"inertia_{axis}": value for axis, value in zip("xy", further, strict=True)}
+        return found
+
+    def _moments(self, factor: Tensor) -> Tensor:
+        """Inertias of all bodies [kg m^2], shape (bodies, 3, 3).
+
+        Args:
+            factor: Logarithm of the factor for all, shape ().
+        """
+        inertia = self._inertia * factor.exp()
+        if self.axes is None:
+            return inertia
+        roots = torch.cat((0.5 * Calibration.INERTIA.size * self.axes, torch.zeros_like(self.axes[:1]))).exp()
+        return roots[:, None] * inertia * roots
 
     @override
     def update_statistics(self, state: Tensor, change: Tensor) -> None:
@@ -180,7 +202,7 @@ class CalibratedMechanics(MechanicsPrior):
         """
         values = self.learned * self.sizes
         gravity = self._gravity + values[Calibration.GRAVITY_X : Calibration.GRAVITY_Z + 1]
-        found = PhysicalParameters(gravity=gravity, inertia=self._inertia * values[Calibration.INERTIA].exp())
+        found = PhysicalParameters(gravity=gravity, inertia=self._moments(values[Calibration.INERTIA]))
         if parameters is not None:
             found = replace(found, **{name: getattr(parameters, name) for name in parameters.given})
         lag = self._dt * values[Calibration.VELOCITY_LAG] * gravity

@@ -250,12 +250,13 @@ class Predictor(nn.Module):
         if self.prior is None or not (self.gives_forces or forces == "none"):
             raise ValueError(f"got a predictor of '{self.spec.name}' that knows no forces, expected one with mechanics")
         self._refuse_parameters(parameters)
-        kept, found = None if memory is None else memory[0], None
-        if kept is not None and forces == "none":
-            change = self.prior.remembering(state, control, contacts, kept, parameters)
+        found = None
+        if memory is not None and forces == "none":
+            change = self.prior.remembering(state, control, contacts, memory[0], parameters)
         else:
+            remembered = {} if memory is None else {"memory": memory[0]}
             wants_joints = forces == "joints"
-            change, found = self.prior.with_forces(state, control, contacts, parameters, wants_joints, kept)
+            change, found = self.prior.with_forces(state, control, contacts, parameters, wants_joints, **remembered)
         prediction = self.residual.step(self._encoded(state, control, contacts, change), state, own)
         return replace(prediction, body_forces=found)
 

@@ -19,7 +19,7 @@ from typing import Any
 import warp as wp
 
 from ..constants import CONTACT_COUNT_UNIT, EPSILON, MIN_FACTOR, TRAIT_CENTRE, Constant, Factor
-from .contact_constraints import contact_depth, find_contacts, friction_axes, slot_centre
+from .contact_constraints import contact_depth, find_contacts, friction_axes, held_share, slot_centre
 from .contact_patches import find_anchors, solve_patches
 from .friction_anchors import begin_anchors
 from .joint_drives import drive_impulse, friction_impulse, speed_limit_impulse
@@ -251,32 +251,6 @@ def solve_driven_joint(robot: Any, weights: Any, work: Any, substep: int, i: int
         velocity = velocity + delassus * friction
     change = change + stop_impulse(robot, weights, work, substep, i, velocity, zeros)
     return change + speed_limit_impulse(robot, work, i, free_velocity + delassus * change, delassus, zeros)
-
-
-@wp.func
-def held_share(robot: Any, constants: Any, slot: int, factor: float, pressed: float, a: float, b: float):
-    """Share of a friction impulse (a, b) that is within its cone: one for a contact that does not slip.
-
-    Args:
-        robot: Tables of the robot.
-        constants: Learned constants.
-        slot: Number of the slot.
-        factor: What rules say of the coefficient of friction.
-        pressed: Normal impulse.
-        a: Friction impulse along the first direction, and ``b`` along the second.
-    """
-    friction = constants[Constant.FRICTION_COEFFICIENT]
-    if robot.slots[slot].static_friction >= 0.0:
-        friction = robot.slots[slot].static_friction
-    largest = friction * factor * pressed
-    share = wp.min(largest / wp.sqrt(a * a + b * b + EPSILON), 1.0)
-    if share < 1.0:
-        if robot.slots[slot].dynamic_friction >= 0.0:
-            sliding = robot.slots[slot].dynamic_friction * factor * pressed
-            share = wp.min(sliding / wp.sqrt(a * a + b * b + EPSILON), 1.0)
-        elif robot.slots[slot].static_friction < 0.0:
-            share = share * robot.solver.sliding_share
-    return share
 
 
 @wp.func

@@ -11,7 +11,7 @@ from typing import Any
 
 import warp as wp
 
-from ..constants import COUNTED_GAP, EPSILON
+from ..constants import COUNTED_GAP, EPSILON, Constant
 from .multibody import BodyState
 
 
@@ -128,3 +128,29 @@ def friction_axes(normal: wp.vec3, velocity: wp.vec3, root_rotation: wp.mat33, s
         tangent = slip
     tangent = tangent / wp.sqrt(wp.dot(tangent, tangent) + EPSILON)
     return tangent, wp.cross(normal, tangent)
+
+
+@wp.func
+def held_share(robot: Any, constants: Any, slot: int, factor: float, pressed: float, a: float, b: float):
+    """Share of a friction impulse (a, b) that is within its cone: one for a contact that does not slip.
+
+    Args:
+        robot: Tables of the robot.
+        constants: Learned constants.
+        slot: Number of the slot.
+        factor: What rules say of the coefficient of friction.
+        pressed: Normal impulse.
+        a: Friction impulse along the first direction, and ``b`` along the second.
+    """
+    friction = constants[Constant.FRICTION_COEFFICIENT]
+    if robot.slots[slot].static_friction >= 0.0:
+        friction = robot.slots[slot].static_friction
+    largest = friction * factor * pressed
+    share = wp.min(largest / wp.sqrt(a * a + b * b + EPSILON), 1.0)
+    if share < 1.0:
+        if robot.slots[slot].dynamic_friction >= 0.0:
+            sliding = robot.slots[slot].dynamic_friction * factor * pressed
+            share = wp.min(sliding / wp.sqrt(a * a + b * b + EPSILON), 1.0)
+        elif robot.slots[slot].static_friction < 0.0:
+            share = share * robot.solver.sliding_share
+    return share

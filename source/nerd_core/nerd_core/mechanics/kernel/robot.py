@@ -189,10 +189,10 @@ class RobotKernel:
         distance, normal, active = self.contact_tensors(contacts)
         inner, outer = self.rules()
         tensors = state, control, distance, normal, self.solver.constants.exp(), inner, outer
-        arguments = self.arguments(tensors, active, rows)
+        tables, weights, inputs, parameters = self.arguments(tensors, active, rows)
         if memory is not None and self._has_slots:
-            arguments[2].memory = wp.from_torch(memory.unflatten(2, (VECTORS, 3)), dtype=wp.vec3)
-        return arguments
+            inputs.memory = wp.from_torch(memory.unflatten(2, (VECTORS, 3)), dtype=wp.vec3)
+        return [tables, weights, inputs, parameters]
 
     def load(self, kernel: wp.Kernel) -> None:
         """Compiles a kernel, or finds it in Warp's cache."""
