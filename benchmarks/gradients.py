@@ -22,7 +22,7 @@ import json
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -288,8 +288,18 @@ def differing(predictor: Predictor, count: int, generator: torch.Generator) -> P
 
 def by_parameters(predictor: Predictor, state: Tensor, control: Tensor, seed: int) -> dict[str, dict[str, float]]:
     """Relative errors of derivatives by each parameter along a direction, in double and in single precision."""
+    rows = differing(predictor, len(state), torch.Generator().manual_seed(seed))
+    numbers = _by_rows(predictor, state, control, rows, rows.given, seed)
+    # Static friction is that of what slides, too, where there is no dynamic friction beside it.
+    one_friction = replace(rows, dynamic_friction=None)
+    return numbers | _by_rows(predictor, state, control, one_friction, ("static_friction",), seed)
+
+
+def _by_rows(
+    predictor: Predictor, state: Tensor, control: Tensor, rows: PhysicalParameters, names: tuple[str, ...], seed: int
+) -> dict[str, dict[str, float]]:
+    """What :func:`by_parameters` says, of some of the parameters."""
     exact, generator = checkpoint_in_double(predictor), torch.Generator().manual_seed(seed)
-    rows = differing(predictor, len(state), generator)
     weights = torch.randn(len(state), predictor.codec.dim, generator=generator).double()
     found = {}
     for kind, model, dtype in (("double", exact, torch.double), ("single", predictor, torch.float32)):
@@ -299,7 +309,7 @@ def by_parameters(predictor: Predictor, state: Tensor, control: Tensor, seed: in
         by = torch.autograd.grad((weights.to(dtype) * said).sum(), tensors, allow_unused=True)
         found[kind] = dict(zip(rows.given, by, strict=True))
     numbers = {}
-    for name in rows.given:
+    for name in names:
         if name in WITHOUT_GRADIENT:
             continue
         value = getattr(rows, name).double()

@@ -101,4 +101,4 @@ def test_longer_programs_agree_as_well(tmp_path, name):
     Slow, for a program has thousands of operators; the pendulum above is its small twin.
     """
     report = export(make(*LONG[name]), tmp_path / "out", check_steps=50)
-    assert max(report.values()) < 1e-5
+    assert max(report.values()) < 1e-4

@@ -39,6 +39,7 @@ VALIDATION = f"{LIBRARY}/training/validation.py"
 SAVING = f"{LIBRARY}/training/saving.py"
 KERNEL = f"{LIBRARY}/mechanics/kernel/verification.py"
 ADJOINT = f"{LIBRARY}/mechanics/kernel/adjoint/verification.py"
+ADJOINT_PARAMETERS = f"{LIBRARY}/mechanics/kernel/adjoint/physical_parameters.py"
 ADJOINT_STOPS = f"{LIBRARY}/mechanics/kernel/adjoint/joint_stops.py"
 ADJOINT_SOLVER = f"{LIBRARY}/mechanics/kernel/adjoint/constraint_solver.py"
 STEP = f"{EXTENSION}/physics/neural_physics.py"
@@ -108,6 +109,7 @@ TEST_EMA = "tests/core/training/test_ema.py"
 TEST_BEST = "tests/core/training/test_run.py::test_the_best_weights_are_kept_and_patience_ends_a_run"
 TEST_KERNEL = "tests/core/mechanics/test_kernel_verification.py"
 TEST_ADJOINT = "tests/core/mechanics/test_adjoint_verification.py"
+TEST_BY_PARAMETERS = "tests/core/mechanics/test_adjoint_parameters.py"
 TEST_LEFT_STOP = (
     "tests/core/mechanics/test_kernel_adjoint.py::test_a_stop_that_is_left_passes_on_what_brings_its_joint_to_rest"
 )
@@ -278,6 +280,9 @@ FAULTS = (
     Fault(KERNEL, ".median()", ".amin()", TEST_KERNEL),
     Fault(KERNEL, "nan_to_num(math.inf)", "nan_to_num(0.0)", TEST_KERNEL),
     # gradients come from the kernel only after they have agreed with those of PyTorch
+    Fault(ADJOINT, "inputs += [getattr(rows, name) for name in rows.given]", "rows.given", TEST_ADJOINT),
+    Fault(ADJOINT_PARAMETERS, "adjoints[i].force + by_centre", "adjoints[i].force", TEST_BY_PARAMETERS),
+    Fault(ADJOINT_PARAMETERS, "wp.cross(centre, by_angular_momentum)", "by_momentum * 0.0", TEST_BY_PARAMETERS),
     Fault(ADJOINT, "LARGEST_DIFFERENCE = 1.0e-2", "LARGEST_DIFFERENCE = 1.1e-2", TEST_ADJOINT),
     Fault(ADJOINT, "if apart < LARGEST_DIFFERENCE:", "if True:", TEST_ADJOINT),
     Fault(ADJOINT, ".median()", ".amin()", TEST_ADJOINT),
@@ -559,6 +564,7 @@ FAULTS = (
     Fault(TABLES, "return all(error < paper", "return any(error < paper", TEST_TABLES),
     Fault(TABLES, 'fmean(each["return_physx"]', 'fmean(each["return_neural"]', TEST_TABLES),
     Fault(TABLES, 'if each.get("trained_in", "neural") == "neural"]', "]", TEST_TABLES),
+    Fault(TABLES, 'if rest == "passive" else None', "if rest else None", TEST_TABLES),
     # how well a quadruped walks, how fast its planners are, and how near the network is to the programme
     Fault(WALKING, "[..., :2], axis=-1)", "[..., :1], axis=-1)", TEST_WALK),
     Fault(WALKING, "np.where(disturbed, 0, quiet + 1)", "np.where(fallen, 0, quiet + 1)", TEST_WALK),

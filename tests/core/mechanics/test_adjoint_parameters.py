@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
@@ -147,6 +147,17 @@ def test_derivatives_by_every_parameter_are_right_in_every_regime(name: str):
                 off = ((along - by_difference).abs() / by_difference.abs())[moved].median()
                 assert off < most, f"{parameter}, {regime}, {kind}: off by {off:.1e}"
     assert seen >= USED[name] - WITHOUT_GRADIENT - {"upper_limit", "restitution"}, USED[name] - seen
+
+
+def test_static_friction_is_differentiated_where_it_is_the_only_one():
+    """Without dynamic friction, contacts slide by the static one: derivatives by it are those of double precision."""
+    mechanics, at = situated("ant with rules")
+    at.rows = replace(at.rows, dynamic_friction=None)
+    ours = derivatives(with_kernel(mechanics), at.to(torch.float32))["static_friction"]
+    exact = copy.deepcopy(mechanics).double()
+    truth = derivatives(in_torch(exact), at.to(torch.double))["static_friction"]
+    felt = truth.norm(dim=-1) > 0.0
+    assert felt.sum() > ENVS // 4 and apart(ours.double(), truth)[felt].median() < 1.0e-3
 
 
 def test_what_all_environments_share_gets_the_sum_of_their_derivatives():
