@@ -60,6 +60,8 @@ class Options:
     """Iterations of the training of a policy."""
     episodes: int = 256
     """Episodes that are compared."""
+    policies_in: tuple[str, ...] = tuple(MODELS)
+    """Models in which policies learn."""
     seed: int = 0
     """Seed of data, model and policies."""
     json: Path | None = None
@@ -72,15 +74,14 @@ def main(options: Options) -> dict[str, Any]:
     from nerd_core.files.provenance import describe_run
 
     options.work.mkdir(parents=True, exist_ok=True)
-    begin = time.perf_counter()
     make_models(options)
     held = TrajectoryDataset.open(options.work / "measured").split("test")
     figures: dict[str, Any] = {"real": REAL, "blueprint": BLUEPRINT, "transitions": options.transitions}
     for name, model in MODELS.items():
         figures[name] = errors(options.work / model, held)
-        learn_and_judge(options, name, options.work / model)
-        figures[name] |= summary(options.work / "policies" / name)
-    figures["seconds"] = time.perf_counter() - begin
+        if name in options.policies_in:
+            learn_and_judge(options, name, options.work / model)
+            figures[name] |= summary(options.work / "policies" / name)
     print(json.dumps({name: figures[name] | {"modes": "..."} for name in MODELS}, indent=1))
     if options.json is not None:
         told = figures | describe_run(seeds={"data, model and policies": options.seed})

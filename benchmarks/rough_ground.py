@@ -91,7 +91,12 @@ def main() -> None:
         words = ["--task", options.task, "--model", options.model, "--num-envs", str(options.num_envs)]
         words += ["--steps", str(options.steps), "--seed", str(options.seed), "--terrain", name]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-        ran = subprocess.run([sys.executable, __file__, *words], env=environment, stdout=subprocess.PIPE, check=True)
+        ran = subprocess.run([sys.executable, __file__, *words], env=environment, capture_output=True, check=False)
+        if ran.returncode:
+            said = (ran.stderr.decode(errors="replace").strip().splitlines() or ["nothing"])[-1]
+            rows.append({"terrain": name, "failure": said[:300]})
+            print(f"{name}: failed: {said}", flush=True)
+            continue
         rows.append(json.loads(ran.stdout.decode().splitlines()[-1]))
         print(f"{name}: touching {rows[-1]['touching']:.1%}, uneven {rows[-1]['uneven']:.1%}", flush=True)
         for kind in ("errors", "short_errors", "physx_with_moved_start"):

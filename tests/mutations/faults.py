@@ -564,6 +564,7 @@ FAULTS = (
     Fault(TABLES, "return all(error < paper", "return any(error < paper", TEST_TABLES),
     Fault(TABLES, 'fmean(each["return_physx"]', 'fmean(each["return_neural"]', TEST_TABLES),
     Fault(TABLES, 'if each.get("trained_in", "neural") == "neural"]', "]", TEST_TABLES),
+    Fault(TABLES, 'if rest == "passive" else None', "if rest else None", TEST_TABLES),
     # how well a quadruped walks, how fast its planners are, and how near the network is to the programme
     Fault(WALKING, "[..., :2], axis=-1)", "[..., :1], axis=-1)", TEST_WALK),
     Fault(WALKING, "np.where(disturbed, 0, quiet + 1)", "np.where(fallen, 0, quiet + 1)", TEST_WALK),
