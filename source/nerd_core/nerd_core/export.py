@@ -39,8 +39,8 @@ TOLERANCE = 1.0e-5
 """Largest difference between an exported model and this library, relative to one plus the size of the number."""
 
 TOLERANCE_OF_LONG = 1.0e-4
-"""The same for the long programs of mechanics: single precision where feet are pressed deep into the ground, as no robot
-does by itself and as the states of the comparison do."""
+"""The same for the long programs of mechanics: what single precision makes of feet that are pressed deep into the
+ground, as states of the comparison are and no robot is."""
 
 Format = Literal["torch", "onnx"]
 Values = tuple[Tensor, ...]

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -161,8 +162,9 @@ def test_calm_environments_are_only_checked(arm, monkeypatch: pytest.MonkeyPatch
     """Robots that predict as usual cost two steps of the model a look, and one more for each number in every eighth of
     their looks, in which they take turns; one that surprises costs all of it in each, and no others do.
     """
+    cfg = replace(CFG, calm=8)
     motion = motion_of(arm, numbers_with(Directions(arm, CFG.words), "payload"), steps=24, changed_at=0)
-    follower, rows, extend = Follower(arm, CFG, COUNT), [], arm.extend
+    follower, rows, extend = Follower(arm, cfg, COUNT), [], arm.extend
     follower.usual = torch.full((2,), 0.01)
     monkeypatch.setattr(arm, "extend", lambda state, *rest: rows.append(len(state)) or extend(state, *rest))
     monkeypatch.setattr(follower, "_judge", lambda *_: None)

@@ -16,6 +16,7 @@ import pytest
 import torch
 
 from nerd_core.mechanics.config import MechanicsCfg
+from nerd_core.mechanics.kernel.verification import trial_parameters
 from nerd_core.mechanics.step import Mechanics
 from nerd_core.robot.frames import ChangeCodec
 from nerd_core.robot.spec import RobotSpec
@@ -40,8 +41,9 @@ def compile_for(
     monkeypatch.setattr(RobotKernel, "load", lambda self, kernel: None)
     cfg = MechanicsCfg(substeps=4, hidden=16, slots=8)
     mechanics = Mechanics(spec, ChangeCodec(spec), cfg, has_contacts=bool(spec.slots))
-    robot = RobotKernel(spec, mechanics.solver, 0.625, torch.device("cpu"))
-    if kernel == "adjoint":
+    parameters = trial_parameters(spec, drives=True) if "parameters" in kernel else None
+    robot = RobotKernel(spec, mechanics.solver, 0.625, torch.device("cpu"), parameters)
+    if kernel.startswith("adjoint"):
         made = make_adjoint(robot.sizes, robot.types)[0]
     else:
         options = {"is_kept": kernel == "kept", "tells_forces": kernel == "forces"}
@@ -57,7 +59,7 @@ def test_the_step_compiles_for_one_gpu(tmp_path, monkeypatch):
 
 
 @pytest.mark.long  # 5 s of compiling for a step, 17 s for an adjoint
-@pytest.mark.parametrize("kernel", ["step", "adjoint"])
+@pytest.mark.parametrize("kernel", ["step", "adjoint", "adjoint by parameters"])
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_step_and_adjoint_compile_for_all_gpus(kernel, architecture, tmp_path, monkeypatch):
     """Both directions of a small robot become programs for each architecture."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 from rich.table import Table
@@ -30,6 +30,10 @@ from nerd_core.files.bounds import bounded, check_bounds
 from nerd_core.files.outputs import require_folder
 
 from ..evaluation.adaptation import TaskTrialCfg
+
+if TYPE_CHECKING:
+    from nerd_core.adaptation.trial import Motion
+    from nerd_core.predictor.predictor import Predictor
 
 
 @dataclass(frozen=True)
@@ -44,10 +48,10 @@ class AdaptOnTask:
 
 @dataclass(frozen=True)
 class AdaptOnData:
-    """Trajectories of a dataset."""
+    """Trajectories of a dataset, or the runs of a file of recordings."""
 
     data: tyro.conf.Positional[Path]
-    """Folder of the dataset."""
+    """Folder of the dataset, or file of the recordings: these are brought to the steps of the model."""
     model: str
     """Directory of the model, or the name of a shipped one."""
     out: Path
@@ -105,22 +109,44 @@ def _on_task(args: AdaptOnTask) -> tuple[dict[str, Any], Any, dict[str, slice]]:
 
 
 def _on_data(args: AdaptOnData) -> tuple[dict[str, Any], Any, dict[str, slice]]:
-    import numpy as np
-
     from nerd_core import checkpoint
-    from nerd_core.adaptation.trial import Motion, try_adaptation
-    from nerd_core.data.dataset import TrajectoryDataset
-    from nerd_core.training.losses import ground_of
+    from nerd_core.adaptation.trial import try_adaptation
 
     from ..checkpoints.shipped import find_checkpoint
 
     model = checkpoint.load(find_checkpoint(args.model)).eval()
+    motion = (_recorded if args.data.is_file() else _of_dataset)(args, model)
+    return {"data": args.data.name}, try_adaptation(model, motion, args.settings), {"all": slice(None)}
+
+
+def _of_dataset(args: AdaptOnData, model: Predictor) -> Motion:
+    """The longest trajectories of a dataset, cut to the shortest of them."""
+    import numpy as np
+
+    from nerd_core.adaptation.trial import Motion
+    from nerd_core.data.dataset import TrajectoryDataset
+    from nerd_core.training.losses import ground_of
+
     data = TrajectoryDataset.open(args.data, spec=model.spec)
     longest = np.argsort(-np.asarray(data.length), kind="stable")[: args.trajectories]
     steps = int(np.asarray(data.length)[longest].min())
     batch = data.gather(longest, np.zeros(len(longest), dtype=int), steps)
-    motion = Motion(batch.state, batch.control, ground_of(batch))
-    return {"data": args.data.name}, try_adaptation(model, motion, args.settings), {"all": slice(None)}
+    return Motion(batch.state, batch.control, ground_of(batch))
+
+
+def _recorded(args: AdaptOnData, model: Predictor) -> Motion:
+    """The longest runs of a file of recordings, cut to the shortest of them."""
+    import torch
+
+    from nerd_core.adaptation.trial import Motion
+    from nerd_core.contact.grounds import PlaneGround
+    from nerd_core.identification.motion_data import read_motion
+
+    runs = sorted(read_motion([args.data], model.spec).runs, key=lambda run: -len(run.control))[: args.trajectories]
+    steps = min(len(run.control) for run in runs)
+    states = torch.stack([run.state[: steps + 1] for run in runs]).float()
+    controls = torch.stack([run.control[:steps] for run in runs]).float()
+    return Motion(states, controls, PlaneGround.flat() if model.needs_contacts else None)
 
 
 def _show(report: dict[str, Any]) -> None:

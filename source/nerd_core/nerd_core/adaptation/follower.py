@@ -56,6 +56,9 @@ SURPRISE_SECONDS, SURPRISING, ATTENTIVE = 0.2, 2.0, 1.3
 """Over how long errors are called surprising [s], how many times the usual ones they are then, and from how many on an
 environment is followed in each of its looks."""
 
+ATTENTION_SECONDS = 3.0
+"""How long an environment that was surprising is followed in each of its looks [s]."""
+
 
 class Follower:
     """Estimates for many environments. Nothing of it looks at more than one step."""
@@ -94,6 +97,8 @@ class Follower:
         """The model's usual error of each velocity, shape (V,); None until it is known."""
         self.surprise = torch.zeros(num_envs, device=device)
         """How badly the estimate has predicted in the last tenths of a second, shape (N,), one as usual."""
+        self.attention = torch.zeros(num_envs, device=device)
+        """For how long an environment is still followed in each of its looks [s], shape (N,)."""
         self._level = 1.0
         self._seen: list[Tensor] = []
         self._step = 0
@@ -110,6 +115,7 @@ class Follower:
         self.covariance[which] = self.cfg.doubt**2 * torch.eye(self.directions.dim, device=self.numbers.device)
         self.gain[which] = 0.0
         self.surprise[which] = 1.0
+        self.attention[which] = 0.0
         self.used[which] = False
 
     @property
@@ -170,10 +176,10 @@ class Follower:
 
     def _followed(self, rows: Tensor) -> Tensor:
         """Places among some environments of those whose numbers are followed in this look, shape (F,): those that
-        surprise, and of the calm ones those whose turn it is.
+        surprise or have done so lately, and of the calm ones those whose turn it is.
         """
         turn = (rows + self.looks) % self.cfg.calm == 0
-        return torch.nonzero(turn | (self.surprise[rows] > ATTENTIVE))[:, 0]
+        return torch.nonzero(turn | (self.surprise[rows] > ATTENTIVE) | (self.attention[rows] > 0.0))[:, 0]
 
     def _steps_from(self, numbers: Tensor) -> Tensor:
         """How far numbers are moved for differences, away from the end of their range, shape (F, P)."""
@@ -217,6 +223,8 @@ class Follower:
         short = min(1.0, self._dt / SURPRISE_SECONDS)
         surprise = (1.0 - short) * self.surprise[rows] + short * loss / self._level
         self.surprise[rows] = torch.where(sane, surprise, self.surprise[rows])
+        left = (self.attention[rows] - self._dt).clamp(min=0.0)
+        self.attention[rows] = torch.where(self.surprise[rows] > SURPRISING, ATTENTION_SECONDS, left)
         gain = torch.where(sane, (1.0 - share) * self.gain[rows] + share * better, self.gain[rows])
         gain = gain.clamp(max=MOST_GAIN)
         self.gain[rows] = gain
