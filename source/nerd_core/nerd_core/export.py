@@ -11,6 +11,7 @@ model: it goes in as tensors and comes out as tensors, so that the caller may ke
 from __future__ import annotations
 
 import contextlib
+import copy
 import logging
 import warnings
 from collections.abc import Iterator, Sequence
@@ -25,6 +26,7 @@ from .files.atomic import replace_directory
 from .files.messages import first_line
 from .files.provenance import versions
 from .files.safe_files import json_bytes
+from .mechanics.kernel.verification import without_kernels
 from .predictor.predictor import Predictor
 from .predictor.residual_network import ResidualNetwork
 from .robot.frames import wrap_to_pi
@@ -37,10 +39,6 @@ INTERFACE, ONNX, PROGRAM = "interface.json", "step.onnx", "step.pt2"
 
 TOLERANCE = 1.0e-5
 """Largest difference between an exported model and this library, relative to one plus the size of the number."""
-
-TOLERANCE_OF_LONG = 1.0e-4
-"""The same for the long programs of mechanics: what single precision makes of feet that are pressed deep into the
-ground, as states of the comparison are and no robot is."""
 
 Format = Literal["torch", "onnx"]
 Values = tuple[Tensor, ...]
@@ -124,7 +122,7 @@ def export(
         raise ExportError(f"'{predictor.spec.name}': no exported program can hold {obstacle}")
     step = CachedStep(_on_cpu(predictor)).eval()
     report: dict[str, float] = {}
-    tolerance = TOLERANCE_OF_LONG if _is_unrolled(step) else TOLERANCE
+    tolerances = {PROGRAM: TOLERANCE, ONNX: TOLERANCE}
     with replace_directory(path) as folder:
         program = _trace(step)
         if "torch" in formats:
@@ -135,10 +133,14 @@ def export(
         if "onnx" in formats:
             _write_onnx(step, program, folder / ONNX)
             report[ONNX] = compare(step, onnx_runner(folder / ONNX), check_steps)
+            if _is_unrolled(step):
+                # Another order of operations is another rounding, of which feet that are pressed deep into the ground,
+                # as states of the comparison are and no robot is, make much: what single precision makes of double.
+                tolerances[ONNX] = max(TOLERANCE, 2.0 * compare(step, _in_double(step), check_steps))
         for name, error in report.items():
-            if not error <= tolerance:
+            if not error <= tolerances[name]:
                 raise ExportError(
-                    f"'{name}' differs from this library by {error:.2e}, expected at most {tolerance:.0e}"
+                    f"'{name}' differs from this library by {error:.2e}, expected at most {tolerances[name]:.0e}"
                 )
         document = interface(step) | {"check": {"steps": check_steps, "largest_difference": report}}
         (folder / INTERFACE).write_bytes(json_bytes(document))
@@ -186,7 +188,8 @@ def compare(step: CachedStep, runner: Any, steps: int, batch: int = 5, seed: int
         state, control, *rest = inputs
         contacts = Contacts(*rest) if predictor.needs_contacts else None
         predictor.reset(cache, reset)
-        prediction = predictor.step(state, control, contacts, cache)
+        with without_kernels():  # the program is that of PyTorch
+            prediction = predictor.step(state, control, contacts, cache)
         expected = predictor.next_state(state, prediction)
         with torch.no_grad():
             outputs = runner((*inputs, reset, *history))
@@ -285,9 +288,20 @@ def _state_parts(spec: RobotSpec) -> list[dict[str, Any]]:
 
 def _on_cpu(predictor: Predictor) -> Predictor:
     """A copy in float32 on the CPU, so that the caller's model stays where it is."""
-    copy = Predictor(predictor.spec, predictor.cfg)
-    copy.load_state_dict(predictor.state_dict())
-    return copy.eval().requires_grad_(False)
+    found = Predictor(predictor.spec, predictor.cfg)
+    found.load_state_dict(predictor.state_dict())
+    return found.eval().requires_grad_(False)
+
+
+def _in_double(step: CachedStep) -> Any:
+    """The same step in double precision, as a function from and to inputs and outputs in single."""
+    exact = copy.deepcopy(step).double()
+
+    def run(inputs: Values) -> Values:
+        given = (each.double() if each.is_floating_point() else each for each in inputs)
+        return tuple(each.float() if each.is_floating_point() else each for each in exact(*given))
+
+    return run
 
 
 def _example(step: CachedStep, batch: int, generator: torch.Generator) -> Values:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import copy
-import logging
 import math
 from dataclasses import replace
 
@@ -336,25 +335,28 @@ def test_contacts_that_give_way_have_a_law_of_their_own():
     torch.testing.assert_close(found, plain(cube, CompliantCfg(hidden=0))(state, none, contacts))
 
 
-def test_the_kernel_steps_augmented_mechanics(caplog):
-    """In single precision the kernel takes the step and its adjoint the gradients of torques; a network that changes
-    anything else steps by the kernel, has the gradients of PyTorch, and one line says so.
-    """
+@pytest.mark.parametrize(
+    "text",
+    [
+        "joint_torque<-joint_vel,joint_pos; sharing=separate",
+        ALL_FORCES,
+        "mass<-joint_pos[*]",
+    ],
+)
+def test_the_kernel_steps_augmented_mechanics(text: str):
+    """In single precision the kernel takes the step, and its adjoint the gradients of whatever networks change."""
     pytest.importorskip("warp", reason="needs Warp, which Isaac Lab brings")
     state, control = (each.float() for each in moving(arm(), 64))
-    for text, has_adjoint in (("joint_torque<-joint_vel,joint_pos; sharing=separate", True), (ALL_FORCES, False)):
-        mechanics = shaken(augmented(arm(), text, cfg=replace(CFG, substeps=1))).float()
-        exact = copy.deepcopy(mechanics).double()
-        with torch.no_grad():
-            found = mechanics(state, control)
-        torch.testing.assert_close(found.double(), exact(state.double(), control.double()), rtol=1e-3, atol=1e-3)
-        assert any(kernel is not None for kernel in mechanics._kernels.values())
-        weights = torch.randn(found.shape, generator=torch.Generator().manual_seed(0))
-        with caplog.at_level(logging.INFO):
-            (mechanics(state, control) * weights).sum().backward()
-        (exact(state.double(), control.double()) * weights.double()).sum().backward()
-        assert bool(mechanics._gradients) == has_adjoint
-        assert ("are left to PyTorch" in caplog.text) != has_adjoint
-        for ours, theirs in zip(mechanics.augmentation.parameters(), exact.augmentation.parameters(), strict=True):
-            scale = float(theirs.grad.abs().max())
-            torch.testing.assert_close(ours.grad.double(), theirs.grad, rtol=1e-2, atol=1e-3 * scale)
+    mechanics = shaken(augmented(arm(), text, cfg=replace(CFG, substeps=1))).float()
+    exact = copy.deepcopy(mechanics).double()
+    with torch.no_grad():
+        found = mechanics(state, control)
+    torch.testing.assert_close(found.double(), exact(state.double(), control.double()), rtol=1e-3, atol=1e-3)
+    assert any(kernel is not None for kernel in mechanics._kernels.values())
+    weights = torch.randn(found.shape, generator=torch.Generator().manual_seed(0))
+    (mechanics(state, control) * weights).sum().backward()
+    (exact(state.double(), control.double()) * weights.double()).sum().backward()
+    assert all(mechanics._gradients.values()) and mechanics._gradients
+    for ours, theirs in zip(mechanics.augmentation.parameters(), exact.augmentation.parameters(), strict=True):
+        scale = float(theirs.grad.abs().max())
+        torch.testing.assert_close(ours.grad.double(), theirs.grad, rtol=1e-2, atol=1e-3 * scale)

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from nerd_core import checkpoint
 from nerd_core.contact.contacts import ContactModel
 from nerd_core.contact.grounds import PlaneGround
-from nerd_core.export import ExportError, export
 from nerd_core.mechanics.config import MechanicsCfg
 from nerd_core.mechanics.contact_constraints import contact_axes, outer_slots
 from nerd_core.mechanics.multibody import Multibody
@@ -296,11 +295,3 @@ def test_a_checkpoint_keeps_the_solver(tmp_path):
         contacts = each.contacts(state, PlaneGround.flat())
         said.append(each.next_state(state, each.extend(state, control, contacts)[0]))
     assert torch.equal(*said)
-
-
-def test_export_is_refused_by_name(tmp_path):
-    """A model with a solver cannot be exported yet; the error says so and leaves nothing behind."""
-    spec = with_inertias(ant())
-    with pytest.raises(ExportError, match="got the prior 'mechanics'"):
-        export(Predictor(spec, PredictorCfg(network=SMALL, prior=PRIOR)), tmp_path / "out")
-    assert not (tmp_path / "out").exists()

@@ -3,7 +3,7 @@
 
 """Rigid-body mechanics of one robot, with contacts and joint stops by rules that are learned.
 
-``step`` takes a control step and is what others use; ``config`` has its settings. Beneath it stand ``tree`` (which
+``step`` takes a control step, by a kernel or by ``torch_step``, and is what others use; ``config`` has its settings. Beneath it stand ``tree`` (which
 joints support which bodies), ``multibody`` (mass matrix, bias force, momenta), ``contact_constraints`` (which slots may
 touch the ground), ``contact_patches`` (those of one shape), ``friction_anchors`` (where they were put down, the memory
 of steps in a row), ``joint_drives`` (what drives and rubs in joints), ``constraint_solver`` with ``gauss_seidel`` and

@@ -17,7 +17,6 @@ Example::
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import replace
 from typing import override
@@ -39,11 +38,6 @@ from ..step import Mechanics
 from .augmentation import Augmentation, BlueprintNetworks
 from .quantities import PARAMETERS
 from .readings import Readings, advanced
-
-logger = logging.getLogger(__name__)
-
-ON_THE_ADJOINT = frozenset({"joint_torque", "contact_distance"})
-"""Quantities to which the adjoint of the kernel pulls gradients back."""
 
 OF_RIGID_CONTACTS = frozenset({"static_friction", "dynamic_friction", "restitution"})
 """Quantities that only the solver of rigid contacts takes."""
@@ -79,7 +73,6 @@ class AugmentedMechanics(Mechanics):
         self._slots = ContactModel(spec) if spec.slots and spec.decimation > 1 else None
         self.augmentation = Augmentation(self.multibody, cfg.blueprints)
         """The networks."""
-        self._has_told = False
         self._require_rigid_contacts()
 
     @property
@@ -206,7 +199,6 @@ class AugmentedMechanics(Mechanics):
         self._augment(readings)
         control, contacts = self._changed_controls(readings, control), _contacts(readings, contacts)
         rows = self._changed_parameters(readings, rows)
-        self._tell(readings)
         if take is not None:
             return take(state, control, contacts, rows)
         return self._step_for(state, control, contacts, rows)(state, control, contacts)
@@ -251,19 +243,6 @@ class AugmentedMechanics(Mechanics):
             found |= {"external_force": force, "external_torque": torque}
         return replace(rows or PhysicalParameters(), **found) if found else rows
 
-    def _tell(self, readings: Readings) -> None:
-        """Says once where gradients flow through PyTorch instead of the kernel."""
-        others = sorted(readings.changed - ON_THE_ADJOINT)
-        if others and not self._has_told and torch.is_grad_enabled():
-            self._has_told = True
-            logger.info(
-                "gradients of mechanics of '%s' are left to PyTorch, which is several times slower: networks change "
-                "%s, and the adjoint of the kernel knows %s alone; steps without gradients are the kernel's",
-                self.spec.name,
-                ", ".join(others),
-                " and ".join(sorted(ON_THE_ADJOINT)),
-            )
-
     @override
     def _pushed(
         self, effort: Tensor, control: Tensor, joint_pos: Tensor, velocity: Tensor, physics_step: int
@@ -307,4 +286,4 @@ def _parameter(readings: Readings, name: str) -> Tensor:
     return value if name == "centre_of_mass" else value.squeeze(-1)
 
 
-__all__ = ["ON_THE_ADJOINT", "AugmentedMechanics", "make_mechanics", "with_efforts"]
+__all__ = ["AugmentedMechanics", "make_mechanics", "with_efforts"]

@@ -12,7 +12,9 @@ from __future__ import annotations
 import logging
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -41,6 +43,8 @@ LARGEST_DIFFERENCE = 1.0e-3
 
 MAX_VELOCITIES = 128
 """Most generalised velocities of a robot that a kernel is made for. What a thread keeps grows with their square."""
+
+_kernels_rest = ContextVar("kernels_rest", default=False)
 
 Step = Callable[[Tensor, Tensor, "Contacts | None"], Tensor]
 
@@ -122,6 +126,21 @@ def differentiated_otherwise() -> bool:
     return torch.autograd.forward_ad._current_level >= 0 or torch._C._are_functorch_transforms_active()
 
 
+@contextmanager
+def without_kernels() -> Iterator[None]:
+    """Within it mechanics take their steps in PyTorch."""
+    token = _kernels_rest.set(True)
+    try:
+        yield
+    finally:
+        _kernels_rest.reset(token)
+
+
+def kernels_rest() -> bool:
+    """Whether this is within :func:`without_kernels`."""
+    return _kernels_rest.get()
+
+
 def trial(
     spec: RobotSpec, solver: ConstraintSolver, state: Tensor, control: Tensor
 ) -> tuple[Tensor, Tensor, Contacts | None]:
@@ -173,8 +192,10 @@ __all__ = [
     "TRIAL_STATES",
     "Step",
     "differentiated_otherwise",
+    "kernels_rest",
     "trial",
     "trial_parameters",
     "verified_kernel",
     "warn_once",
+    "without_kernels",
 ]
