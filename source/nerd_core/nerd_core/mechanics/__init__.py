@@ -3,15 +3,15 @@
 
 """Rigid-body mechanics of one robot, with contacts and joint stops by rules that are learned.
 
-``step`` takes a control step, by a kernel or by ``torch_step``, and is what others use; ``config`` has its settings. Beneath it stand ``tree`` (which
-joints support which bodies), ``multibody`` (mass matrix, bias force, momenta), ``contact_constraints`` (which slots may
-touch the ground), ``contact_patches`` (those of one shape), ``friction_anchors`` (where they were put down, the memory
-of steps in a row), ``joint_drives`` (what drives and rubs in joints), ``constraint_solver`` with ``gauss_seidel`` and
-``rules`` (the impulses of contacts, stops and drives) or ``compliant_solver`` (contacts that give way), ``constants``,
-the table of what is learned beside the rules, and ``forces``, what sensors measure of a step. ``known_forces`` refuses
-what is missing, ``augmentation`` puts networks at any quantity of a step, and ``transmission`` is what real drives
-lose. ``kernel`` takes the same step in one Warp kernel, file by file under the same names. Symbols, units and sources
-are in ``docs/glossary.md``.
+``step`` takes a control step, by a kernel or by ``torch_step``, and is what others use; ``config`` has its settings.
+Beneath it stand ``tree`` (which joints support which bodies), ``multibody`` (mass matrix, bias force, momenta),
+``contact_constraints`` (which slots may touch the ground), ``contact_patches`` (those of one shape),
+``friction_anchors`` (where they were put down, the memory of steps in a row), ``joint_drives`` (what drives and rubs
+in joints), ``constraint_solver`` with ``gauss_seidel`` and ``rules`` (the impulses of contacts, stops and drives) or
+``compliant_solver`` (contacts that give way), ``constants``, the table of what is learned beside the rules, and
+``forces``, what sensors measure of a step. ``known_forces`` refuses what is missing, ``augmentation`` puts networks at
+any quantity of a step, and ``transmission`` is what real drives lose. ``kernel`` takes the same step in one Warp
+kernel, file by file under the same names. Symbols, units and sources are in ``docs/glossary.md``.
 
 Example::
 
