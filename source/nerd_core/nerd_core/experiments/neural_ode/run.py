@@ -53,7 +53,7 @@ class NeuralOdeCfg:
     """Shortest and longest time between irregular samples [ms]; on the real pendulum half of them."""
     hidden: int = bounded(64, at_least=1)
     """Width of the two hidden layers of every network."""
-    updates: int = bounded(1000, at_least=1)
+    updates: int = bounded(5000, at_least=1)
     """Updates of every network."""
     recordings: str | None = "../shared/data"
     """Folder with the recordings of a real pendulum; without them that part is left out."""
