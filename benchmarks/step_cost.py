@@ -10,13 +10,14 @@
 Each robot runs in a process of its own, for the engine starts once in a process. Blocks of steps in physx and in neural
 mode take turns, so that a busy machine slows both alike; a ratio is the median over the turns. Each mode has its best
 setting, the faster one of PyTorch with one thread and with all. Without a checkpoint the shipped model is used, or with
-none shipped mechanics as they are before any training: what a step costs hardly depends on what was learned. Nothing
+none shipped for the task's robot and drives mechanics as they are before any training: what a step costs hardly depends on what was learned. Nothing
 else should run meanwhile; the load before the start is written down, and so is the time of the processor, which is
 what is left to compare on a machine that is busy.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -185,15 +186,20 @@ def ratio_of(physx: list[float], neural: list[float]) -> float:
 def _use_model(env: Any, robot: str, path: Path | None) -> str:
     """Puts a model in charge and returns what it is."""
     from nerd_core.dynamics import NeuralDynamics
+    from nerd_core.robot.comparison import SpecMismatch
     from nerd_isaaclab.checkpoints.shipped import shipped_checkpoints
     from nerd_isaaclab.models.untrained import untrained_model
     from nerd_isaaclab.models.worker import sees_ground
     from nerd_isaaclab.physics.ground import find_ground
 
-    path = path or shipped_checkpoints().get(robot)
     if path is not None:
         env.load_nerd_checkpoint(str(path))
         return f"checkpoint {path.name}"
+    shipped = shipped_checkpoints().get(robot)
+    with contextlib.suppress(SpecMismatch):  # the shipped model may be of the robot with other drives
+        if shipped is not None:
+            env.load_nerd_checkpoint(str(shipped))
+            return f"checkpoint {shipped.name}"
     predictor = untrained_model(env.robot_spec, sees_ground(env))
     ground = find_ground(env) if predictor.needs_contacts else None
     env.use_dynamics(NeuralDynamics(predictor, env.num_envs, env.device, ground=ground))
