@@ -9,8 +9,9 @@
 
 Each robot runs in a process of its own, for the engine starts once in a process. Blocks of steps in physx and in neural
 mode take turns, so that a busy machine slows both alike; a ratio is the median over the turns. Each mode has its best
-setting, the faster one of PyTorch with one thread and with all. Without a checkpoint the shipped model is used, or with
-none shipped for the task's robot and drives mechanics as they are before any training: what a step costs hardly depends on what was learned. Nothing
+setting, the faster one of PyTorch with one thread and with all. Without a checkpoint the shipped model is used, or
+mechanics as they are before any training where none is shipped for the task's robot with its drives: what a step costs
+hardly depends on what was learned. Nothing
 else should run meanwhile; the load before the start is written down, and so is the time of the processor, which is
 what is left to compare on a machine that is busy.
 """
