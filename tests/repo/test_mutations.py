@@ -16,8 +16,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from mutations.fault import Fault
+from mutations.places import EXTENSION, LIBRARY
 
-from mutations.faults import EXTENSION, FAULTS, LIBRARY, Fault
+from mutations.faults import FAULTS
 
 NAMES = [f"{number:02d} {fault.right.strip()[:40]}" for number, fault in enumerate(FAULTS)]
 TESTS_FAILED = 1  # exit code of pytest

@@ -1,0 +1,63 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Faults in the benchmarks."""
+
+from __future__ import annotations
+
+from mutations.fault import Fault
+from mutations.places import (
+    ABLATION_VARIANTS,
+    ABLATIONS,
+    COSTS,
+    IDENTIFY,
+    MODELS,
+    POLICIES,
+    STEPS,
+    TABLES,
+    TEST_ABLATIONS,
+    TEST_IDENTIFY,
+    TEST_POLICIES,
+    TEST_STEPS,
+    TEST_TABLES,
+    TEST_UNCERTAINTY,
+    UNCERTAINTY,
+)
+
+BENCHMARK_FAULTS = (
+    # agreement with the engine by regime, and what a step costs
+    Fault(STEPS, "(gap < IN_CONTACT).any(-1)", "(gap < IN_CONTACT).all(-1)", TEST_STEPS),
+    Fault(STEPS, "for moment in (state, after):", "for moment in (state,):", TEST_STEPS),
+    Fault(STEPS, "floor = compare(spec, other, truth)", "floor = compare(spec, said, truth)", TEST_STEPS),
+    Fault(STEPS, "torch.tensor([0.5, 0.9])", "torch.tensor([0.5, 0.5])", TEST_STEPS),
+    Fault(STEPS, "codec.encode(state, said) - codec.encode(state, after)", "codec.encode(state, said)", TEST_STEPS),
+    Fault(COSTS, "(median(times), threads)", "(max(times), threads)", TEST_STEPS),
+    Fault(COSTS, "ours / theirs for", "theirs / ours for", TEST_STEPS),
+    Fault(POLICIES, 'modes["neural"]["ends"].get(GUARD', 'modes["physx"]["ends"].get(GUARD', TEST_POLICIES),
+    Fault(POLICIES, 'for mode in ("physx", "neural"))', 'for mode in ("neural", "physx"))', TEST_POLICIES),
+    Fault(MODELS, "known | rows", "rows | known", "tests/repo/test_first_models.py"),
+    # the page of the paper's tables: which steps, which policies, and when a ground counts as better
+    Fault(TABLES, "[:TABLE_3_STEPS] for name", "for name", TEST_TABLES),
+    Fault(TABLES, "return all(error < paper", "return any(error < paper", TEST_TABLES),
+    Fault(TABLES, 'fmean(each["return_physx"]', 'fmean(each["return_neural"]', TEST_TABLES),
+    Fault(TABLES, 'if each.get("trained_in", "neural") == "neural"]', "]", TEST_TABLES),
+    Fault(TABLES, 'if rest == "passive" else None', "if rest else None", TEST_TABLES),
+    # what an identification found is judged by the combinations of parameters that the data tell, untold ones apart
+    Fault(IDENTIFY, "off = torch.stack(found) - true", "off = torch.stack(found)", TEST_IDENTIFY),
+    Fault(IDENTIFY, "covariance += 1.0e6 *", "covariance += 0.0 *", TEST_IDENTIFY),
+    Fault(IDENTIFY, "along[known].max()", "along.max()", TEST_IDENTIFY),
+    # rows of the ablations are judged beside the base, and differ from it in what they say
+    Fault(ABLATIONS, "math.exp(sum(logs) / len(logs))", "math.exp(sum(logs))", TEST_ABLATIONS),
+    Fault(ABLATIONS, 'if found["failure"] or base["failure"]:', "if False:", TEST_ABLATIONS),
+    Fault(ABLATION_VARIANTS, "change - self._now(state)", "change", TEST_ABLATIONS),
+    Fault(ABLATION_VARIANTS, "quat_mul(after[..., quat], state[..., quat])", "after[..., quat]", TEST_ABLATIONS),
+    # a detector of failures is judged by pairs, by the worst step, and beside the best that costs nothing
+    Fault(UNCERTAINTY, "last - 0.5 * (count - 1)", "last", TEST_UNCERTAINTY),
+    Fault(UNCERTAINTY, "0.5 * positive * (positive + 1)", "0.5 * positive * positive", TEST_UNCERTAINTY),
+    Fault(UNCERTAINTY, "nan_to_num(math.inf).amax(0)", "nan_to_num(math.inf).amin(0)", TEST_UNCERTAINTY),
+    Fault(UNCERTAINTY, "nan_to_num(math.inf)", "nan_to_num(0.0)", TEST_UNCERTAINTY),
+    Fault(UNCERTAINTY, "best = max((name", "best = min((name", TEST_UNCERTAINTY),
+    Fault(UNCERTAINTY, "ahead > 2.0 * error", "ahead > -2.0 * error", TEST_UNCERTAINTY),
+)
+
+__all__ = ["BENCHMARK_FAULTS"]
