@@ -5,10 +5,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-import os
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
@@ -21,7 +18,6 @@ from ...robot.kinematics import local_transforms
 from ...robot.physical_parameters import PhysicalParameters
 from ...robot.slots import shapes_of_slots
 from ...robot.spec import IDENTITY_QUAT, RobotSpec
-from ...threads import kernel_threads
 from ..actuators import Actuators
 from ..body_damping import BodyDamping, is_special
 from ..constants import LEARNED, UNLIMITED, VERY_FAR
@@ -37,6 +33,7 @@ from .forces import ForceArrays, new_forces
 from .friction_anchors import VECTORS
 from .joint_drives import DriveParameters
 from .joint_stops import JointParameters
+from .launcher import Launcher
 from .mimic_joints import MimicParameters
 from .multibody import BodyParameters
 from .physical_parameters import parameter_rows
@@ -45,9 +42,6 @@ from .step import make_kernel
 from .structures import make_types
 from .tables import Inputs, RobotTables, Sizes, StateLayout
 from .verification import OF_DRIVES
-
-ENVS_A_LAUNCH = 64
-"""Environments that a thread of the processor takes at a time."""
 
 
 class RobotKernel:
@@ -103,8 +97,7 @@ class RobotKernel:
         self._feature_scales = wp.array(solver.cfg.feature_scales, dtype=wp.float32, device=self.device)
         none = torch.zeros(1, 0, dtype=torch.float32, device=device)
         self._no_contacts = none, none.new_zeros(1, 0, 3), none.bool()
-        self._pool: ThreadPoolExecutor | None = None
-        self._pool_of = 0
+        self._launcher = Launcher(self.device)
         wp.synchronize_device(self.device)  # the tables were sent on a stream of Warp's own
 
     def _tables(self, spec: RobotSpec, ramp_mean: float, slots: list[Any], limits_matter: bool) -> Any:
@@ -230,43 +223,7 @@ class RobotKernel:
 
     def launch(self, kernel: wp.Kernel, count: int, arguments: list[Any]) -> None:
         """Runs a kernel for so many environments."""
-        arguments = [wp.from_torch(each) if isinstance(each, Tensor) else each for each in arguments]
-        if not self.device.is_cpu:
-            stream = wp.stream_from_torch(torch.cuda.current_stream(wp.device_to_torch(self.device)))
-            wp.launch(kernel, count, [0, *arguments], device=self.device, stream=stream)
-        else:
-            self._launch_on_threads(kernel, count, arguments)
-
-    def _launch_on_threads(self, kernel: wp.Kernel, count: int, arguments: list[Any]) -> None:
-        """Steps environments on the threads that PyTorch has, each of which takes some whenever it has done the last:
-        PyTorch's own threads are busy waiting for a while after its operations, and may have a core for themselves.
-        """
-        threads = min(kernel_threads(), -(-count // ENVS_A_LAUNCH))
-        chunk = count if threads == 1 else ENVS_A_LAUNCH
-        begins = iter(range(0, count, chunk))
-
-        def work() -> None:
-            command: Any = None  # arguments are packed once a thread: that takes as long as a Cartpole's step
-            for first in begins:
-                if command is None:
-                    command = wp.launch(kernel, chunk, [first, *arguments], device=self.device, record_cmd=True)
-                command.set_param_at_index(0, first)
-                if first + chunk > count:
-                    command.set_dim(count - first)
-                command.launch()
-
-        helpers = threads - 1
-        if helpers > 0 and self._pool_of != os.getpid():  # a process that was forked has no threads of its parent
-            self._pool, self._pool_of = ThreadPoolExecutor(thread_name_prefix="mechanics"), os.getpid()
-        others = []
-        with contextlib.suppress(RuntimeError):  # the interpreter is about to end, and starts no threads any more
-            for _ in range(helpers):
-                assert self._pool is not None
-                others.append(self._pool.submit(work))
-        work()
-        for other in others:
-            if not other.cancel():  # one that has not begun is not waited for: there is nothing left to do
-                other.result()
+        self._launcher(kernel, count, [wp.from_torch(each) if isinstance(each, Tensor) else each for each in arguments])
 
     def rules(self) -> tuple[Tensor, Tensor]:
         """Weights of the rules of all substeps with their biases behind them, as the kernel reads them."""

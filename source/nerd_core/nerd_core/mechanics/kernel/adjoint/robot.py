@@ -15,8 +15,9 @@ from torch import Tensor
 from ....contact.contacts import Contacts
 from ....robot.physical_parameters import PhysicalParameters
 from ...kept_traces import traces_are_kept
+from ..launcher import ENVS_A_LAUNCH
 from ..physical_parameters import parameter_rows
-from ..robot import ENVS_A_LAUNCH, RobotKernel
+from ..robot import RobotKernel
 from ..step import make_kernel
 from .step import make_adjoint
 
