@@ -58,7 +58,7 @@ def test_a_slope_is_uneven_from_two_degrees_on(program: ModuleType):
         assert found == {"touching": 1.0, "uneven": expected}
 
 
-def test_a_step_is_uneven_though_both_treads_are_flat(program: ModuleType):
+def test_a_step_is_uneven_though_both_sides_are_flat(program: ModuleType):
     """Two slots that touch flat surfaces at different heights are on uneven ground."""
     spec = crawler()
     state = lying(RADIUS)
@@ -66,7 +66,7 @@ def test_a_step_is_uneven_though_both_treads_are_flat(program: ModuleType):
     assert program.frames(spec, state, low)["uneven"] == 0.0
 
     class Step(torch.nn.Module):
-        """A tread at zero, and one as high as the shin's tip where that is."""
+        """Flat at zero, and flat as high as the shin's tip where that is."""
 
         def query(self, points, env_ids=None, reach=math.inf):
             behind = points[..., 0] < 0.5 * REACH

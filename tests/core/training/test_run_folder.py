@@ -67,7 +67,7 @@ def test_a_training_gives_its_folder_free(tmp_path):
     with pytest.raises(ValueError, match="windows of 99"):
         train(fresh(), DATA, None, replace(CFG, window_length=99), tmp_path, quiet=True)
     with pytest.raises(TrainingError, match="precompute"):
-        train(fresh(), DATA, None, replace(CFG, precompute=5), tmp_path, quiet=True)
+        train(fresh(), DATA, None, replace(CFG, precompute=5, state_noise=0.1), tmp_path, quiet=True)
     train(fresh(), DATA, None, CFG, tmp_path, quiet=True)
     with RunFolder(tmp_path) as folder:
         assert folder.can_go_on
