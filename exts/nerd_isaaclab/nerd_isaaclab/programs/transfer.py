@@ -5,7 +5,7 @@
 
     nerd transfer --task NeRD-Cartpole --policy policies/NeRD-Cartpole --checkpoint cartpole
     nerd transfer --task NeRD-Ant-Run --policy logs/rsl_rl/nerd_ant_run/<run> --checkpoint runs/ant/best --episodes 2048
-    nerd transfer --task NeRD-Cartpole --policy latest --checkpoint runs/real/best --physx env.nerd.calibration=real.json
+    nerd transfer --task NeRD-Cartpole --policy latest --checkpoint runs/arm/best --physx env.nerd.calibration=arm.json
 
 The same starts, commands and noise, whole episodes, the mean action; for any manager-based task. The table shows mean
 and standard deviation over the episodes in each mode, and the mean difference of an episode in the model from the same
