@@ -16,10 +16,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from mutations.fault import Fault
-from mutations.places import EXTENSION, LIBRARY
 
+from mutations.fault import Fault
 from mutations.faults import FAULTS
+from mutations.places import EXTENSION, LIBRARY
 
 NAMES = [f"{number:02d} {fault.right.strip()[:40]}" for number, fault in enumerate(FAULTS)]
 TESTS_FAILED = 1  # exit code of pytest
