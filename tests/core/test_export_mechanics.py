@@ -98,8 +98,8 @@ LONG = {
 @pytest.mark.parametrize("name", LONG)
 def test_longer_programs_agree_as_well(tmp_path, name):
     """Slides and hinges, drives, floating robots with contacts, with a network behind: both programs by the export's
-    own measure, that of PyTorch to a ten-thousandth. Slow, for a program has thousands of operators; the pendulum above is
-    its small twin.
+    own measure, that of PyTorch to a ten-thousandth. Slow, for a program has thousands of operators; the pendulum above
+    is its small twin.
     """
     report = export(make(*LONG[name]), tmp_path / "out", check_steps=50)
     assert report["step.pt2"] < 1e-4 and report["step.onnx"] < 1e-2
