@@ -241,9 +241,9 @@ class Mechanics(TorchMechanics):
         memory: Tensor | None = None,
     ) -> tuple[Tensor, BodyForces]:
         """The states at the end of a control step, and the forces in it, of M environments."""
-        own, kernel = self if rows is None else self.with_parameters(rows), None
-        if not torch.is_grad_enabled():
-            kernel = self._kernel_for(state, control, contacts, rows)
+        kernel = None if torch.is_grad_enabled() else self._kernel_for(state, control, contacts, rows)
+        is_asked = kernel is None or joints  # the kernel takes rows of parameters itself
+        own = self.with_parameters(rows) if rows is not None and is_asked else self
         if kernel is not None:
             next_state, kept = kernel.with_forces(state, control, contacts, rows, memory)
         else:
