@@ -22,8 +22,6 @@ Example::
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 import torch
 from torch import Tensor, nn
 
@@ -32,7 +30,7 @@ from ..robot.spec import RobotSpec
 from ..robot.stops import Stops
 from .altered import altered
 from .config import CompliantCfg
-from .constants import CONTACT_COUNT_UNIT, EPSILON, TRAIT_CENTRE, Factor, Feature
+from .constants import CONTACT_COUNT_UNIT, EPSILON, TRAIT_CENTRE, Factor, Feature, LearnedConstant
 from .contact_constraints import ContactConstraints, ContactSlots
 from .joint_drives import JointDrives, Targets, has_drive
 from .multibody import Multibody
@@ -40,22 +38,8 @@ from .rules import Rules
 from .vectors import length
 
 
-class Compliance(IntEnum):
-    """What contacts learn: place in the vector of constants, initial value, unit, meaning."""
-
-    initial: float
-    """Value with which training begins."""
-    unit: str
-    """Unit."""
-    meaning: str
-    """What it is."""
-
-    def __new__(cls, initial: float, unit: str, meaning: str):
-        """Numbers the constants in the order in which they stand here."""
-        member = int.__new__(cls, len(cls.__members__))
-        member._value_ = len(cls.__members__)
-        member.initial, member.unit, member.meaning = initial, unit, meaning
-        return member
+class Compliance(LearnedConstant):
+    """What contacts that give way learn."""
 
     STIFFNESS = 5.0e4, "1/s^2", "force per penetration, per mass of the robot (k)"
     DAMPING = 80.0, "1/s", "force per speed of a slot that touches, per mass (c)"

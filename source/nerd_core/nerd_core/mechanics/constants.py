@@ -17,13 +17,8 @@ import math
 from enum import IntEnum
 
 
-class Constant(IntEnum):
-    """What the constraint solver learns beside its rules: place in the vector of constants, initial value, unit,
-    meaning.
-
-    The bias velocity of a constraint's point is what the motion of its body would add to its velocity in a physics step
-    while all joint velocities stay the same, see :class:`~nerd_core.mechanics.multibody.BodyMotion`.
-    """
+class LearnedConstant(IntEnum):
+    """Base of tables of constants that are learned: place in the vector of constants, initial value, unit, meaning."""
 
     initial: float
     """Value with which training begins where the robot's specification says nothing else."""
@@ -33,11 +28,19 @@ class Constant(IntEnum):
     """What it is."""
 
     def __new__(cls, initial: float, unit: str, meaning: str):
-        """Numbers the constants in the order in which they stand here."""
+        """Numbers the constants in the order in which they stand in their table."""
         member = int.__new__(cls, len(cls.__members__))
         member._value_ = len(cls.__members__)
         member.initial, member.unit, member.meaning = initial, unit, meaning
         return member
+
+
+class Constant(LearnedConstant):
+    """What the constraint solver learns beside its rules.
+
+    The bias velocity of a constraint's point is what the motion of its body would add to its velocity in a physics step
+    while all joint velocities stay the same, see :class:`~nerd_core.mechanics.multibody.BodyMotion`.
+    """
 
     CONTACT_BAUMGARTE = 0.8, "1", "share of a contact's penetration that is taken back in a substep (Baumgarte 1972)"
     STOP_BAUMGARTE = 0.9, "1", "the same of a joint that is beyond its stop"
