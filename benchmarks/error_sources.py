@@ -58,10 +58,10 @@ def main() -> None:
 
     import nerd_isaaclab.tasks  # noqa: F401  (registers the tasks)
     from nerd_core import checkpoint
+    from nerd_core.checkpoint_names import find_checkpoint
     from nerd_core.files.provenance import describe_run
     from nerd_core.robot.frames import ChangeCodec
     from nerd_core.training.metrics import compare, predict
-    from nerd_isaaclab.checkpoints.shipped import find_checkpoint
     from nerd_isaaclab.collect.lean_scene import LeanScene
     from nerd_isaaclab.physics.ground import find_ground
 

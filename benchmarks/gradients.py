@@ -73,7 +73,7 @@ class Options:
 
 def main(options: Options) -> dict[str, Any]:
     """Measures, prints and writes."""
-    from nerd_isaaclab.checkpoints.shipped import find_checkpoint
+    from nerd_core.checkpoint_names import find_checkpoint
 
     load = os.getloadavg()[0]
     predictor = checkpoint.load(find_checkpoint(options.model))

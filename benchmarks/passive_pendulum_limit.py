@@ -23,12 +23,12 @@ import torch
 from torch import Tensor
 
 from nerd_core import checkpoint
+from nerd_core.checkpoint_names import find_checkpoint
 from nerd_core.dynamics import rollout
 from nerd_core.files.atomic import write_json
 from nerd_core.identification.motion_data import read_motion
 from nerd_core.predictor.predictor import Predictor
 from nerd_core.recordings.derivatives import FIT_FRAMES, end_fit
-from nerd_isaaclab.checkpoints.shipped import find_checkpoint
 
 NOISE_RAD = (0.0007, 0.00115)
 """Standard deviation of measured absolute angles [rad]: fourth differences of the recordings over the root of 70."""

@@ -77,7 +77,7 @@ def main(options: Options) -> None:
 
 def train(options: Options, way: str) -> dict[str, float]:
     """Seconds of one training, of the command and of an iteration in the middle of it."""
-    from nerd_isaaclab.checkpoints.shipped import shipped_checkpoints
+    from nerd_core.checkpoint_names import shipped_checkpoints
 
     mode, environment = WAYS[way]
     words = [sys.executable, "-m", "nerd_core", "rl", "train", "--task", options.task, f"env.nerd.mode={mode}"]

@@ -57,7 +57,7 @@ class Options:
 
 def main(options: Options) -> dict[str, Any]:
     """Measures, prints and writes."""
-    from nerd_isaaclab.checkpoints.shipped import find_checkpoint
+    from nerd_core.checkpoint_names import find_checkpoint
 
     torch.set_num_threads(1)
     predictor, ground = checkpoint.load(find_checkpoint(options.model)).eval(), PlaneGround.flat()

@@ -118,8 +118,8 @@ def on_terrain(options: Options, name: str) -> dict[str, Any]:
         name: The terrain.
     """
     from nerd_core import checkpoint
+    from nerd_core.checkpoint_names import find_checkpoint
     from nerd_core.training.metrics import compare, predict
-    from nerd_isaaclab.checkpoints.shipped import find_checkpoint
     from nerd_isaaclab.collect.initial_states import draw_initial_states
     from nerd_isaaclab.collect.lean_scene import LeanScene
     from nerd_isaaclab.collect.robot_ranges import ranges_of

@@ -50,7 +50,7 @@ class Options:
 
 def main(options: Options) -> dict[str, Any]:
     """Measures, prints and writes."""
-    from nerd_isaaclab.checkpoints.shipped import find_checkpoint
+    from nerd_core.checkpoint_names import find_checkpoint
 
     predictor = checkpoint.load(find_checkpoint(options.model)).eval()
     state, controls = landing(predictor, options.ants, max(options.horizons), options.seed)

@@ -186,9 +186,9 @@ def ratio_of(physx: list[float], neural: list[float]) -> float:
 
 def _use_model(env: Any, robot: str, path: Path | None) -> str:
     """Puts a model in charge and returns what it is."""
+    from nerd_core.checkpoint_names import shipped_checkpoints
     from nerd_core.dynamics import NeuralDynamics
     from nerd_core.robot.comparison import SpecMismatch
-    from nerd_isaaclab.checkpoints.shipped import shipped_checkpoints
     from nerd_isaaclab.models.untrained import untrained_model
     from nerd_isaaclab.models.worker import sees_ground
     from nerd_isaaclab.physics.ground import find_ground

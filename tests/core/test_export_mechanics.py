@@ -12,6 +12,7 @@ import torch
 
 from nerd_core.export import CachedStep, ExportError, compare, export, onnx_runner
 from nerd_core.mechanics import multibody
+from nerd_core.mechanics.contact_patches import find_patches
 from nerd_core.mechanics.elementary import inverse_by_columns
 from nerd_core.network.architectures.residual import ResidualMlpCfg
 from nerd_core.predictor.config import PredictorCfg
@@ -58,6 +59,30 @@ def test_both_formats_give_the_numbers_of_mechanics_for_any_batch(tmp_path):
     for batch in (1, 8):
         for run in (onnx_runner(tmp_path / "out" / "step.onnx"), lambda inputs: program(*inputs)):
             assert compare(CachedStep(predictor), run, steps=20, batch=batch) < 1e-5
+
+
+def test_patches_are_the_same_in_onnx(tmp_path):
+    """Which corners of a box rub: as in PyTorch. Whether any of nothing is true has another answer in ONNX."""
+
+    class Found(torch.nn.Module):
+        def forward(self, points, shapes, in_reach):
+            return tuple(find_patches(points, shapes, in_reach))
+
+    generator = torch.Generator().manual_seed(0)
+
+    def corners(batch: int):
+        shapes = torch.randint(2, (8, batch), generator=generator)
+        return (
+            torch.randn(8, 3, batch, generator=generator),
+            shapes,
+            (torch.rand(8, batch, generator=generator) < 0.6).float(),
+        )
+
+    program = torch.onnx.export(Found(), corners(40), dynamo=True, verbose=False)
+    program.save(tmp_path / "patches.onnx")
+    given = corners(40)
+    for found, expected in zip(onnx_runner(tmp_path / "patches.onnx")(given), find_patches(*given), strict=True):
+        torch.testing.assert_close(found, expected)
 
 
 def test_an_operator_that_onnx_lacks_is_named(tmp_path, monkeypatch):

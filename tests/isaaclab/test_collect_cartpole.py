@@ -17,10 +17,10 @@ import pytest
 import torch
 
 from nerd_core import checkpoint
+from nerd_core.checkpoint_names import find_checkpoint
 from nerd_core.data.manifest import MANIFEST
 from nerd_core.data.shards import ShardReader, ShardWriter
 from nerd_core.dynamics import rollout
-from nerd_isaaclab.checkpoints.shipped import find_checkpoint
 from nerd_isaaclab.collect.collect_cfg import CollectCfg, CollectError
 from support.seam import make_env
 

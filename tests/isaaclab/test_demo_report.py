@@ -340,7 +340,7 @@ def test_every_report_has_the_papers_figures(robot: str):
 
 def test_missing_model_says_what_to_do(tmp_path: Path, monkeypatch):
     """Without a shipped Ant the demo names the command that makes one, and leaves nothing running or half-done."""
-    monkeypatch.setattr("nerd_isaaclab.checkpoints.shipped.shipped_checkpoints", dict)
+    monkeypatch.setattr("nerd_core.checkpoint_names.shipped_checkpoints", dict)
     monkeypatch.setattr(plan, "shipped_checkpoints", dict)
     with pytest.raises(PhaseError, match="nerd reproduce ant"):
         run.run(recipes.DEMO["ant"], tmp_path / "out", "nerd demo --robot ant")

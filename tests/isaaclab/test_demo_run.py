@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from nerd_core import checkpoint
-from nerd_isaaclab.checkpoints.shipped import find_checkpoint
+from nerd_core.checkpoint_names import find_checkpoint
 from nerd_isaaclab.demo.recipes import REPRODUCE
 from nerd_isaaclab.demo.steps import training_name
 

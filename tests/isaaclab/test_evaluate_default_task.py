@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from nerd_core import checkpoint
-from nerd_isaaclab.checkpoints.shipped import find_checkpoint, shipped_checkpoints
+from nerd_core.checkpoint_names import find_checkpoint, shipped_checkpoints
 from nerd_isaaclab.demo.recipes_measured import MEASURED
 from nerd_isaaclab.evaluation.open_loop import default_task
 from nerd_isaaclab.robots.registry import all_robots

@@ -178,7 +178,7 @@ def test_states_that_are_no_numbers_are_replayed_with_a_model(number: float, tmp
     makes of them is shown as outside of the bounds, too.
     """
     from nerd_core import checkpoint
-    from nerd_isaaclab.checkpoints.shipped import find_checkpoint
+    from nerd_core.checkpoint_names import find_checkpoint
 
     spec = checkpoint.read(find_checkpoint("cartpole")).spec
     state, control = torch.full((2, 3, spec.state.dim), number), torch.zeros(2, 3, spec.control_dim)

@@ -13,11 +13,11 @@ import h5py
 import pytest
 
 from nerd_core import checkpoint
+from nerd_core.checkpoint_names import shipped_checkpoints
 from nerd_core.judging.config import JudgeCfg
 from nerd_core.judging.judge import judge
 from nerd_core.predictor.calibrated_mechanics import CalibratedMechanics
 from nerd_core.recordings.reading import read_recordings
-from nerd_isaaclab.checkpoints.shipped import shipped_checkpoints
 from nerd_isaaclab.demo.measured import run_measured
 from nerd_isaaclab.demo.recipes_measured import MEASURED
 from nerd_isaaclab.programs import reproduce

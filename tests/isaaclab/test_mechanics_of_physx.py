@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from nerd_core import checkpoint
+from nerd_core.checkpoint_names import find_checkpoint
 from nerd_core.contact.contacts import ContactModel
 from nerd_core.contact.grounds import PlaneGround
 from nerd_core.mechanics.config import MechanicsCfg
 from nerd_core.mechanics.step import Mechanics
 from nerd_core.robot.frames import ChangeCodec
-from nerd_isaaclab.checkpoints.shipped import find_checkpoint
 from support.seam import make_env
 
 COUNT, HEIGHT = 64, 6.0

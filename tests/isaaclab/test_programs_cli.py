@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from nerd_core.checkpoint_names import find_checkpoint
 from nerd_core.cli import main as nerd
-from nerd_isaaclab.checkpoints.shipped import find_checkpoint
 from nerd_isaaclab.collect.collect_cfg import CollectCfg
 from nerd_isaaclab.launch import task_ids
 from nerd_isaaclab.policies.load import load_policy
@@ -298,7 +298,7 @@ def test_shipped_models_are_listed_as_json(capsys: pytest.CaptureFixture[str]):
     """
     import json
 
-    from nerd_isaaclab.checkpoints.shipped import shipped_checkpoints
+    from nerd_core.checkpoint_names import shipped_checkpoints
     from nerd_isaaclab.programs import models
 
     assert models.main(["list", "--json"]) == 0

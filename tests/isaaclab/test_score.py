@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import torch
 
-from nerd_isaaclab.checkpoints.shipped import find_checkpoint
+from nerd_core.checkpoint_names import find_checkpoint
 from nerd_isaaclab.evaluation import score as score_module
 from nerd_isaaclab.evaluation import score_worker
 from nerd_isaaclab.evaluation.score import ScoreCfg, ScoreError, score

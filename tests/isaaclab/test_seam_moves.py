@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from nerd_core import checkpoint
+from nerd_core.checkpoint_names import find_checkpoint
 from nerd_core.dynamics import NeuralDynamics
-from nerd_isaaclab.checkpoints.shipped import find_checkpoint
 from support.seam import make_env
 
 NUM_ENVS, WHO, TENTH_OF_A_MM = 6, 2, 1.0e-4

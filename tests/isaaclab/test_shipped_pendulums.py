@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from nerd_core import checkpoint
+from nerd_core.checkpoint_names import find_checkpoint
 from nerd_core.judging.config import JudgeCfg
-from nerd_isaaclab.checkpoints.shipped import find_checkpoint
 from nerd_isaaclab.evaluation.recordings import evaluate_recordings
 from support.recorded_files import real_file
 

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from nerd_core import checkpoint
+from nerd_core.checkpoint_names import find_checkpoint
 from nerd_core.contact.grounds import PlaneGround
 from nerd_core.training.metrics import predict, state_errors
-from nerd_isaaclab.checkpoints.shipped import find_checkpoint
 from nerd_isaaclab.collect.lean_scene import LeanScene
 from nerd_isaaclab.physics.ground import find_ground
 from nerd_isaaclab.recorders.transitions import planes_of

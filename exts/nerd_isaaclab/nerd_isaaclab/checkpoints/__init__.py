@@ -6,8 +6,13 @@
 Wherever a checkpoint is asked for, the name of one of these does as well as a path::
 
     from nerd_core import checkpoint
-    from nerd_isaaclab.checkpoints.shipped import find_checkpoint
+    from nerd_core.checkpoint_names import find_checkpoint
     predictor = checkpoint.load(find_checkpoint("cartpole"))
 
 On a command line: ``env.nerd.checkpoint=cartpole``. ``nerd models list`` shows them.
 """
+
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+"""Where they are: what the entry point of this package names (:mod:`nerd_core.checkpoint_names`)."""

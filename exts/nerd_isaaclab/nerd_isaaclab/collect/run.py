@@ -16,13 +16,13 @@ from typing import Any
 
 from tqdm import tqdm
 
+from nerd_core.checkpoint_names import find_checkpoint
 from nerd_core.data.manifest import write_manifest
 from nerd_core.files.atomic import write_json
 from nerd_core.files.outputs import require_folder
 from nerd_core.files.serialization import from_plain, to_plain
 from nerd_core.robot.spec import RobotSpec
 
-from ..checkpoints.shipped import find_checkpoint
 from ..launch.engine_process import EngineProcess
 from ..launch.task_ids import check_task
 from .collect_cfg import CollectCfg, CollectError

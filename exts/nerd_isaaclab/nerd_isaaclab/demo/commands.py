@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..checkpoints.shipped import shipped_checkpoints
+from nerd_core.checkpoint_names import shipped_checkpoints
+
 from ..policies.training import watch_training
 from .phases import PhaseError
 

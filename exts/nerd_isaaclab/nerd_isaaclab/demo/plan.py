@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nerd_core.checkpoint_names import UnknownCheckpoint, find_checkpoint, shipped_checkpoints
 from nerd_core.files.provenance import file_digest
 from nerd_core.files.serialization import to_plain
 
-from ..checkpoints.shipped import UnknownCheckpoint, find_checkpoint, shipped_checkpoints
 from . import arguments, motion
 from .commands import ENGINE_THREADS, Commands, network_threads
 from .phases import Phase, PhaseError

@@ -11,11 +11,11 @@ from typing import Annotated
 
 import tyro
 
+from nerd_core.checkpoint_names import find_checkpoint
 from nerd_core.files.bounds import bounded, check_bounds
 from nerd_core.files.serialization import from_plain
 from nerd_core.robot.spec import RobotSpec
 
-from ..checkpoints.shipped import find_checkpoint
 from ..collect.collect_cfg import MAX_ENVS
 from ..launch.engine_process import EngineProcess
 from ..launch.task_ids import check_task

@@ -51,8 +51,8 @@ def work(plain: dict[str, Any], report: Report) -> dict[str, Any]:
 def _given_forces(model: Any) -> GivenForces:
     """Which forces a model gives; none without a model, or for one that cannot be read, which is told of elsewhere."""
     from nerd_core.checkpoint import load
+    from nerd_core.checkpoint_names import find_checkpoint
 
-    from ..checkpoints.shipped import find_checkpoint
     from ..envs.unsupported_terms import NO_FORCES, GivenForces
 
     try:

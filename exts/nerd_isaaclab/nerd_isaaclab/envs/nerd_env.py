@@ -20,6 +20,7 @@ from isaaclab.utils.string import ResolvableString
 from nerd_core import checkpoint
 from nerd_core.adaptation.config import AdaptCfg
 from nerd_core.adaptation.follower import Follower
+from nerd_core.checkpoint_names import find_checkpoint
 from nerd_core.dynamics import NeuralDynamics
 from nerd_core.files.bounds import check_bounds
 from nerd_core.identification.engine_calibration import read_calibration
@@ -27,7 +28,6 @@ from nerd_core.mechanics.actuators import is_explicit
 from nerd_core.predictor.predictor import Predictor
 from nerd_core.robot.spec import RobotSpec
 
-from ..checkpoints.shipped import find_checkpoint
 from ..compat.refusals import plain_refusals
 from ..mdp.terminations import refused_by_guard
 from ..physics.contact_forces import enter_steps, feed_contact_sensors, release_contact_sensors

@@ -100,12 +100,12 @@ def run_trial(cfg: TaskTrialCfg) -> tuple[Any, Any, dict[str, slice], Recorded]:
     from nerd_core import checkpoint
     from nerd_core.adaptation.directions import Directions
     from nerd_core.adaptation.trial import Motion, try_adaptation
+    from nerd_core.checkpoint_names import find_checkpoint
     from nerd_core.contact.grounds import PlaneGround
     from nerd_core.files.safe_files import read_bytes
     from nerd_core.files.safe_tensors import parse_tensors
     from nerd_core.robot.spec import RobotSpec
 
-    from ..checkpoints.shipped import find_checkpoint
     from .adaptation_worker import MOTION, shadow_model
 
     check_task(cfg.task)

@@ -66,11 +66,11 @@ def work(plain: dict[str, Any], report: Report) -> dict[str, Any]:
     """
     from nerd_core import checkpoint
     from nerd_core.adaptation.trial import Motion, follow
+    from nerd_core.checkpoint_names import find_checkpoint
     from nerd_core.contact.grounds import PlaneGround
     from nerd_core.dynamics import NeuralDynamics
     from nerd_core.files.safe_tensors import tensor_bytes
 
-    from ..checkpoints.shipped import find_checkpoint
     from ..physics.robot_state import RobotState
     from .adaptation import Recorded, TaskTrialCfg
 

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
+from nerd_core.checkpoint_names import find_checkpoint
 from nerd_core.files.bounds import SEED as SEED_BOUNDS
 from nerd_core.files.bounds import bounded, check_bounds
 
-from ..checkpoints.shipped import find_checkpoint
 from ..collect.collect_cfg import MAX_ENVS, MAX_STEPS, CollectCfg
 from ..collect.run import collect
 from ..robots.registry import all_robots, robot_of_spec

@@ -14,9 +14,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from nerd_core.checkpoint_names import find_checkpoint
 from nerd_core.judging.config import JudgeCfg, Protocol
-
-from ..checkpoints.shipped import find_checkpoint
 
 
 def evaluate_recordings(

@@ -12,11 +12,11 @@ from typing import Annotated, Any
 import tyro
 from tqdm import tqdm
 
+from nerd_core.checkpoint_names import find_checkpoint
 from nerd_core.files.bounds import SEED, bounded, check_bounds
 from nerd_core.files.serialization import from_plain
 from nerd_core.training.feasibility import choose_device
 
-from ..checkpoints.shipped import find_checkpoint
 from ..collect.collect_cfg import MAX_ENVS
 from ..launch.engine_process import EngineProcess
 from ..launch.host import host_facts

@@ -15,9 +15,9 @@ from typing import Annotated, Literal
 
 import tyro
 
+from nerd_core.checkpoint_names import find_checkpoint
 from nerd_core.files.bounds import SEED, bounded, check_bounds
 
-from ..checkpoints.shipped import find_checkpoint
 from ..collect.collect_cfg import MAX_ENVS
 from ..launch.task_ids import check_task
 from ..policies.load import load_policy

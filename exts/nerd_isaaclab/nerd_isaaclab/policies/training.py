@@ -17,9 +17,9 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from nerd_core.checkpoint_names import find_checkpoint
 from nerd_core.files.bounds import bounded, check_bounds
 
-from ..checkpoints.shipped import find_checkpoint
 from ..launch.task_ids import check_task
 from .runs import find_run, load_curve
 

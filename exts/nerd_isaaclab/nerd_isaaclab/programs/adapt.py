@@ -111,8 +111,7 @@ def _on_task(args: AdaptOnTask) -> tuple[dict[str, Any], Any, dict[str, slice]]:
 def _on_data(args: AdaptOnData) -> tuple[dict[str, Any], Any, dict[str, slice]]:
     from nerd_core import checkpoint
     from nerd_core.adaptation.trial import try_adaptation
-
-    from ..checkpoints.shipped import find_checkpoint
+    from nerd_core.checkpoint_names import find_checkpoint
 
     model = checkpoint.load(find_checkpoint(args.model)).eval()
     motion = (_recorded if args.data.is_file() else _of_dataset)(args, model)

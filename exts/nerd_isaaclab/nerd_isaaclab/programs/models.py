@@ -22,11 +22,11 @@ from typing import Annotated
 import tyro
 from rich.table import Table
 
+from nerd_core.checkpoint_names import find_checkpoint, shipped_checkpoints
 from nerd_core.cli.options import read_options
 from nerd_core.cli.terminal import console, say
 from nerd_core.files.outputs import require_folder
 
-from ..checkpoints.shipped import find_checkpoint, shipped_checkpoints
 from ..models.untrained import InitModelCfg, init_model
 from ..robots.registry import robot_of_spec
 

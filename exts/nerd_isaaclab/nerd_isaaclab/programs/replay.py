@@ -142,9 +142,8 @@ def simulate(dump: GuardDump, model: str) -> torch.Tensor:
     import torch
 
     from nerd_core import checkpoint
+    from nerd_core.checkpoint_names import find_checkpoint
     from nerd_core.contact.grounds import PlaneGround
-
-    from ..checkpoints.shipped import find_checkpoint
 
     predictor = checkpoint.load(find_checkpoint(model), expected_spec=dump.spec).eval()
     if predictor.needs_contacts and dump.plane is None:

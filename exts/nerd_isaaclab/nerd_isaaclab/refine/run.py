@@ -14,12 +14,12 @@ from typing import Any
 from rich.console import Console
 
 from nerd_core import checkpoint
+from nerd_core.checkpoint_names import find_checkpoint
 from nerd_core.data.manifest import find_segments
 from nerd_core.files.atomic import replace_directory, write_json
 from nerd_core.files.provenance import describe_run
 from nerd_core.files.serialization import to_plain
 
-from ..checkpoints.shipped import find_checkpoint
 from ..demo.card import NEEDED
 from ..demo.commands import Commands
 from ..demo.phases import Phase, PhaseRun, explained_results, lock_folder

@@ -27,6 +27,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from .. import checkpoint
+from ..checkpoint_names import find_checkpoint
 from ..files.bounds import bounded, check_bounds
 from ..files.outputs import require_folder
 from ..files.serialization import to_plain
@@ -46,7 +47,7 @@ class Info:
     """Show what a checkpoint holds: robot, model, training, origin, errors."""
 
     path: tyro.conf.Positional[Path]
-    """Directory of the checkpoint."""
+    """Directory of the checkpoint, or the name of a shipped one."""
     json: bool = False
     """Print JSON for programs instead of a table for people."""
 
@@ -56,7 +57,7 @@ class Diff:
     """Compare two checkpoints: robots, settings, weights. Exits with 1 if they differ."""
 
     first: tyro.conf.Positional[Path]
-    """Directory of a checkpoint."""
+    """Directory of a checkpoint, or the name of a shipped one."""
     second: tyro.conf.Positional[Path]
     """Directory of the one to compare with."""
 
@@ -66,7 +67,7 @@ class Verify:
     """Check checkpoints completely: sizes, digests, names, shapes, finite numbers, training state."""
 
     paths: tyro.conf.Positional[tuple[Path, ...]]
-    """Directories of checkpoints."""
+    """Directories of checkpoints, or names of shipped ones."""
 
     def __post_init__(self):
         if not self.paths:
@@ -78,7 +79,7 @@ class Export:
     """Export the cached single step, for programs without this library, and check that it gives the same numbers."""
 
     path: tyro.conf.Positional[Path]
-    """Directory of the checkpoint."""
+    """Directory of the checkpoint, or the name of a shipped one."""
     out: Path
     """Directory to write."""
     format: tuple[Literal["torch", "onnx"], ...] = ("torch", "onnx")
@@ -107,7 +108,7 @@ def main(argv: list[str]) -> int:
 
 
 def _info(command: Info) -> int:
-    facts = describe(checkpoint.read(command.path))
+    facts = describe(checkpoint.read(find_checkpoint(command.path)))
     if command.json:
         print(json.dumps(facts, indent=1))
         return 0
@@ -124,7 +125,7 @@ def _info(command: Info) -> int:
 
 
 def _diff(command: Diff) -> int:
-    first, second = checkpoint.read(command.first), checkpoint.read(command.second)
+    first, second = (checkpoint.read(find_checkpoint(path)) for path in (command.first, command.second))
     sections = {
         "robot": diff_specs(first.spec, second.spec),
         "settings": list(_differences(to_plain(first.config), to_plain(second.config))),
@@ -144,10 +145,11 @@ def _verify(command: Verify) -> int:
     failures = 0
     for path in command.paths:
         try:
-            found = checkpoint.read(path)
-            checkpoint.load(path)
+            place = find_checkpoint(path)
+            found = checkpoint.read(place)
+            checkpoint.load(place)
             if found.has_training_state:
-                checkpoint.load_training_state(path)
+                checkpoint.load_training_state(place)
         except (ValueError, OSError) as error:
             failures += 1
             say(f"damaged  {path}: {error}", error=True)
@@ -161,7 +163,7 @@ def _export(command: Export) -> int:
 
     require_folder(command.out, "--out")
     report = export(
-        checkpoint.load(command.path),
+        checkpoint.load(find_checkpoint(command.path)),
         command.out,
         formats=command.format,
         check_steps=command.check_steps,

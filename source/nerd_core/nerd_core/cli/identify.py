@@ -24,6 +24,7 @@ import torch
 import tyro
 
 from .. import checkpoint
+from ..checkpoint_names import find_checkpoint
 from ..contact.grounds import PlaneGround
 from ..files.bounds import bounded, check_bounds
 from ..files.outputs import require_folder
@@ -52,7 +53,7 @@ class Identify:
     out: Path
     """Folder for the model, the report and the state of the search."""
     start: Path | None = None
-    """Checkpoint to start from, with mechanics in it."""
+    """Checkpoint to start from, with mechanics in it: its directory, or the name of a shipped one."""
     spec: Path | None = None
     """Specification to start from, as JSON. By default, without a checkpoint, that of the data."""
     bounds: tuple[str, ...] = ()
@@ -152,7 +153,7 @@ def parse_emphasis(words: tuple[str, ...]) -> dict[str, int]:
 def _start(command: Identify) -> tuple[Predictor, MotionData]:
     """The model to start from, and the motion."""
     if command.start is not None:
-        predictor = checkpoint.load(command.start)
+        predictor = checkpoint.load(find_checkpoint(command.start))
         return predictor, read_motion(command.data, predictor.spec, command.leave_out, parse_emphasis(command.emphasis))
     spec = None if command.spec is None else RobotSpec.load(command.spec)
     if spec is None or command.rate is not None:

@@ -34,6 +34,7 @@ import tyro
 
 from .. import checkpoint
 from ..checkpoint_limits import require_buildable
+from ..checkpoint_names import find_checkpoint
 from ..data.dataset import TrajectoryDataset
 from ..data.sampler import WindowSampler
 from ..files.kinds import OfKind
@@ -82,7 +83,8 @@ class Train:
     config: Path | None = None
     """Settings of an earlier run: a ``config.json`` or the checkpoint that holds it. Instead of a preset."""
     start: Path | None = None
-    """Checkpoint whose weights and normalisers to start from, to fine-tune it. Instead of a preset."""
+    """Checkpoint whose weights and normalisers to start from, to fine-tune it: its folder, or the name of a shipped
+    one. Instead of a preset."""
     network: str | None = None
     """Kind of network, built in or of an installed package, whose settings are then ``--network.*``; by default as the
     preset says, ``none`` for a prior alone."""
@@ -338,7 +340,7 @@ def make_predictor(command: Train, data: TrajectoryDataset, say: Callable[[str],
             cfg = replace(cfg, token=replace(cfg.token, contacts=False))
             predictor = _fresh_predictor(data, cfg, free, command.training.seed)
         return predictor
-    predictor = checkpoint.load(source, expected_spec=data.spec)
+    predictor = checkpoint.load(find_checkpoint(source), expected_spec=data.spec)
     if predictor.cfg != command.predictor:
         raise TrainingError(
             f"the model of '{source}' has other settings than asked for: its network is given, leave those options out"
@@ -362,7 +364,7 @@ def _free_motion(command: Train, data: TrajectoryDataset) -> Predictor | None:
         if isinstance(command.predictor.prior, FreeMotionCfg):
             raise TrainingError("the model to be repeated has one of free motion within: name it with --free-motion")
         return None
-    model = checkpoint.load(command.free_motion, expected_spec=data.spec)
+    model = checkpoint.load(find_checkpoint(command.free_motion), expected_spec=data.spec)
     if model.cfg.change != command.predictor.change:
         raise TrainingError(
             f"'{command.free_motion}': got a model with changes {model.cfg.change}, expected one with "
@@ -399,7 +401,7 @@ def _defaults(early: argparse.Namespace) -> tuple[PredictorCfg, TrainCfg]:
     if early.config is not None:
         return _settings_of(early.config)
     if early.start is not None:
-        return checkpoint.read_config(early.start).predictor, TrainCfg(minutes=DEFAULT_MINUTES)
+        return checkpoint.read_config(find_checkpoint(early.start)).predictor, TrainCfg(minutes=DEFAULT_MINUTES)
     chosen = PRESETS.get(early.preset, PRESETS["residual"])  # tyro explains a wrong name better
     return chosen.predictor, chosen.training
 

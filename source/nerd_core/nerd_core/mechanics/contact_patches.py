@@ -47,7 +47,9 @@ def find_patches(points: Tensor, shapes: Tensor, in_reach: Tensor) -> Patches:
     apart = (points.unsqueeze(0) - points.unsqueeze(1)).square().sum(2)
     share = torch.zeros_like(in_reach)
     for first in reversed(range(count)):
-        begins = in_reach[first].bool() & ~(same[first, first + 1 :] * in_reach[first + 1 :]).any(0)
+        begins = in_reach[first].bool()
+        if first + 1 < count:  # whether any of nothing is true is another question in ONNX
+            begins = begins & ~(same[first, first + 1 :] * in_reach[first + 1 :]).any(0)
         anchors = [torch.full_like(shapes[0], first), torch.full_like(shapes[0], first)]
         width = torch.zeros_like(apart[0, 0])
         for other in reversed(range(first)):

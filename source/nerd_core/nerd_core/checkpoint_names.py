@@ -1,14 +1,27 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""Finds a checkpoint by its path, or by its name if it comes with the extension."""
+"""A checkpoint by its path, or by its name if it comes with an installed package.
+
+A package brings checkpoints by an entry point whose value is the folder that they are in, as ``module:attribute``:
+
+.. code-block:: toml
+
+    [project.entry-points."nerd.checkpoints"]
+    my_robots = "my_robots.models:FOLDER"
+"""
 
 from __future__ import annotations
 
 import difflib
+from importlib.metadata import entry_points
 from pathlib import Path
 
-_FOLDER = Path(__file__).resolve().parent
+from .checkpoint import SPEC
+from .files.atomic import previous
+
+GROUP = "nerd.checkpoints"
+"""Group of entry points through which packages bring checkpoints."""
 
 
 class UnknownCheckpoint(ValueError):
@@ -16,8 +29,12 @@ class UnknownCheckpoint(ValueError):
 
 
 def shipped_checkpoints() -> dict[str, Path]:
-    """Directories of the shipped checkpoints, by name."""
-    return {path.parent.name: path.parent for path in sorted(_FOLDER.glob("*/spec.json"))}
+    """Directories of the checkpoints of all installed packages, by name. The first package to bring a name keeps it."""
+    found: dict[str, Path] = {}
+    for point in sorted(entry_points(group=GROUP), key=lambda each: each.name):
+        for spec in sorted(Path(point.load()).glob(f"*/{SPEC}")):
+            found.setdefault(spec.parent.name, spec.parent)
+    return found
 
 
 def find_checkpoint(name_or_path: str | Path) -> Path:
@@ -30,7 +47,7 @@ def find_checkpoint(name_or_path: str | Path) -> Path:
         UnknownCheckpoint: With the names there are.
     """
     path = Path(name_or_path)
-    if path.is_dir():
+    if path.exists() or previous(path).is_dir():
         return path
     shipped = shipped_checkpoints()
     if str(name_or_path) in shipped:
@@ -40,3 +57,6 @@ def find_checkpoint(name_or_path: str | Path) -> Path:
     raise UnknownCheckpoint(
         f"got the model '{name_or_path}', expected a directory or the name of a shipped model; {hint}"
     )
+
+
+__all__ = ["GROUP", "UnknownCheckpoint", "find_checkpoint", "shipped_checkpoints"]
