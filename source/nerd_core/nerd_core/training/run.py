@@ -45,6 +45,7 @@ from .pose_loss import departure, pose_loss
 from .precomputed import CHUNK, PrecomputedTransitions, require_single_steps
 from .preparation import choose_parts, gather_statistics, prior_learns, replay_sampler
 from .regimes import Regimes
+from .remembered import remembered
 from .run_folder import BEST, LAST, LOGS, TRIALS, RunFolder
 from .saving import restore_run, save_run, write_checkpoint
 from .validation import validate, validation_summary
@@ -175,7 +176,8 @@ class Run:
         self.digests = {"trajectories": data.dataset_hash}
         self.device = predictor.device
         self.processes = join_processes(self.device)
-        self.windows, self.rollouts = self._samplers(data)
+        known = remembered(predictor, data, cfg.remembered and max(cfg.remembered, cfg.precompute), cfg.seed)
+        self.windows, self.rollouts = self._samplers(known)
         choose_parts(predictor, cfg.train_parts)
         self.params = [param for param in predictor.parameters() if param.requires_grad]
         self.start = [param.detach().clone() for param in self.params] if cfg.keep else []
@@ -196,14 +198,21 @@ class Run:
         self.folder = RunFolder(out) if out is not None and self.processes.is_first else None
         try:
             self.processes.wait_for_all()  # the first one may have brought the folder in order
-            self._set_out(data, resume, overwrite, trials)
+            self._set_out(data, known, resume, overwrite, trials)
         except BaseException:
             self._close_folder()
             raise
         hidden = quiet or not self.processes.is_first
         self.bar = tqdm(total=100.0, initial=100.0 * self.done, disable=hidden, bar_format=BAR)
 
-    def _set_out(self, data: TrajectoryDataset, resume: bool, overwrite: bool, trials: dict[str, Any] | None) -> None:
+    def _set_out(
+        self,
+        data: TrajectoryDataset,
+        known: TrajectoryDataset,
+        resume: bool,
+        overwrite: bool,
+        trials: dict[str, Any] | None,
+    ) -> None:
         """Takes everything from the last save, or begins anew: an earlier run is put aside when all else has gone well.
 
         Saved at once, before anything else stands in the folder, a run can go on whenever it is killed.
@@ -219,10 +228,10 @@ class Run:
             self.processes.share_weights(predictor)
             self.ema = ExponentialMovingAverage(predictor, cfg.ema_decay)
         self.scale.scale = self.scale.scale.to(self.device)
-        self.precomputed = self._precompute(data) if cfg.precompute else None
+        self.precomputed = self._precompute(known) if cfg.precompute else None
         if cfg.train_parts == "network" and saved is None:
-            known = self.precomputed or self._encode(data, RESIDUAL_TRANSITIONS)
-            predictor.set_residual_scale(known.encoded, known.target)
+            some = self.precomputed or self._encode(known, RESIDUAL_TRANSITIONS)
+            predictor.set_residual_scale(some.encoded, some.target)
         if self.folder is not None and saved is None:
             with self.folder.begin():
                 if trials is not None:

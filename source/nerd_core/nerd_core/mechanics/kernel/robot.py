@@ -151,6 +151,18 @@ class RobotKernel:
         self.launch(self._kernel, len(state), arguments)
         return next_state
 
+    def with_memory(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None,
+        memory: Tensor,
+        rows: PhysicalParameters | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """The next states, and the memory after the step; that before it is kept."""
+        after = memory.detach().clone(memory_format=torch.contiguous_format)
+        return self(state, control, contacts, rows, after), after
+
     @torch.no_grad()
     def with_forces(
         self,
