@@ -15,7 +15,6 @@ Example::
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +36,7 @@ from .kernel.verification import (
     OF_DRIVES,
     TRIAL_STATES,
     Step,
+    StepWithMemory,
     differentiated_otherwise,
     kernels_rest,
     trial_parameters,
@@ -48,9 +48,6 @@ from .torch_step import TorchMechanics
 if TYPE_CHECKING:
     from .kernel.adjoint.robot import RobotGradient
     from .kernel.robot import RobotKernel
-
-StepWithMemory = Callable[[Tensor, Tensor, "Contacts | None", Tensor], tuple[Tensor, Tensor]]
-"""A step of states, controls, contacts and memory: next states, and the memory after it."""
 
 
 class Mechanics(TorchMechanics):
@@ -256,7 +253,7 @@ class Mechanics(TorchMechanics):
             gradient = self._gradient_for(kernel, state, control, rows)
             if gradient is not None:
                 return partial(gradient.with_memory, rows=rows)
-        return (self if rows is None else self.with_parameters(rows))._with_memory
+        return self._torch_step_with_memory(rows)
 
     def _wants_gradient(
         self,
@@ -282,13 +279,18 @@ class Mechanics(TorchMechanics):
             if not len(states):
                 return None  # there will be other states
             parameters = self._trial_parameters(state, kind)
-            args = self.spec, kernel, states, controls, self._torch_step, parameters
+            remembers = self._torch_step_with_memory if self.has_memory else None
+            args = self.spec, kernel, states, controls, self._torch_step, parameters, remembers
             self._gradients[kind] = verified_gradient(*args)
         return self._gradients[kind]
 
     def _torch_step(self, rows: PhysicalParameters | None) -> Step:
         """The step in PyTorch."""
         return (self if rows is None else self.with_parameters(rows))._next_state
+
+    def _torch_step_with_memory(self, rows: PhysicalParameters | None) -> StepWithMemory:
+        """The step with a memory in PyTorch."""
+        return (self if rows is None else self.with_parameters(rows))._with_memory
 
     def _trial_parameters(self, state: Tensor, kind: tuple[torch.device, bool | None]) -> PhysicalParameters | None:
         """Parameters by which kernels of a kind are tried."""

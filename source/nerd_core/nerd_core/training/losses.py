@@ -158,7 +158,7 @@ def rollout_loss(predictor: Predictor, batch: TrajectoryBatch, steps: int, scale
 
         L = 1/D sum_d log(mean_k mean_i (x[i, k, d] / k)^2)
 
-    Contacts are those of the predicted states. Where windows have a memory, it is that of the first state and goes along.
+    Contacts are those of the predicted states. Where windows have a memory, that of the first state goes along.
 
     Args:
         predictor: The model. Of an ensemble, the mean is rolled out.

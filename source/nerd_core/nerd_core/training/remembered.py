@@ -79,7 +79,7 @@ class RememberedTrajectories(TrajectoryDataset):
 
 
 def remembered(predictor: Predictor, data: TrajectoryDataset, count: int, seed: int) -> TrajectoryDataset:
-    """Some whole trajectories with what the model's prior remembers along them; all data for one that remembers nothing.
+    """Some whole trajectories with what the prior remembers along them; all data for a prior that remembers nothing.
 
     Args:
         predictor: The model.

@@ -18,7 +18,7 @@ import warp as wp
 from ...constants import Constant, Factor
 from ..joint_stops import rate_factor, softness
 from ..rules import Factors, contact_factors
-from .friction import held_friction, pull_friction
+from .friction import along_ground, held_friction, pull_friction, whitened_along_ground
 from .friction_anchors import kept_anchors_of
 from .joint_drives import (
     pull_drive_impulse,
@@ -212,7 +212,7 @@ def pull_contact(
         return by_solved
     substep_dt = robot.solver.dt / float(robot.solver.substeps)
     fastest = constants[Constant.MAX_CORRECTION_SPEED]
-    along = wp.vec2(wp.dot(by_after, work.whitened_rows[i + 1]), wp.dot(by_after, work.whitened_rows[i + 2]))
+    along = along_ground(work, i, by_after)
     by_new = by_rows[i].impulse
     by_friction = wp.vec2(by_rows[i + 1].impulse, by_rows[i + 2].impulse) + along
     by_old_friction = -along
@@ -220,7 +220,6 @@ def pull_contact(
     by_anchors[contact].second_impulse = wp.vec2()
     by_whitened[i + 1] = by_whitened[i + 1] + (after[i + 1].impulse - rows[i + 1].impulse) * by_after
     by_whitened[i + 2] = by_whitened[i + 2] + (after[i + 2].impulse - rows[i + 2].impulse) * by_after
-    by_old = float(0.0)
     gap = rows[i].gap + rows[i].displacement
     factors, by_factors = Factors(1.0), Factors()
     # What a contact gives way, and how much it is pressed at least.
@@ -247,7 +246,7 @@ def pull_contact(
                 robot, weights, work, substep, contact, factors, soft, bears, anchors.drift, of_first, solved
             )
             braked = held + of_second - friction
-            after_first = solved + braked[0] * work.whitened_rows[i + 1] + braked[1] * work.whitened_rows[i + 2]
+            after_first = solved + whitened_along_ground(work, i, braked)
             pulled = pull_friction(
                 robot,
                 weights,
@@ -264,20 +263,17 @@ def pull_contact(
                 by_friction + by_second,
             )
             by_anchors[contact].second_drift = by_anchors[contact].second_drift + pulled.drift
-            by_second_impulse = pulled.impulse
             by_bears = by_bears + pulled.bears
             by_soft = by_soft + pulled.softness
             by_factors = by_factors + pulled.factors
-            by_braking = pulled.velocity[0] * work.whitened_rows[i + 1] + pulled.velocity[1] * work.whitened_rows[i + 2]
+            by_braking = whitened_along_ground(work, i, pulled.velocity)
             by_solved = by_solved + by_braking
             by_whitened[i + 1] = by_whitened[i + 1] + braked[0] * by_braking
             by_whitened[i + 2] = by_whitened[i + 2] + braked[1] * by_braking
-            by_braked = wp.vec2(
-                wp.dot(by_braking, work.whitened_rows[i + 1]), wp.dot(by_braking, work.whitened_rows[i + 2])
-            )
+            by_braked = along_ground(work, i, by_braking)
             by_friction = by_friction + by_braked
             by_old_friction = by_old_friction - by_braked
-            by_anchors[contact].second_impulse = by_second_impulse + by_braked
+            by_anchors[contact].second_impulse = pulled.impulse + by_braked
         pulled = pull_friction(
             robot,
             weights,
@@ -296,9 +292,7 @@ def pull_contact(
         by_anchors[contact].drift = by_anchors[contact].drift + pulled.drift
         by_anchors[contact].second_impulse = by_anchors[contact].second_impulse - pulled.impulse
         by_old_friction = by_old_friction + pulled.impulse
-        by_solved = (
-            by_solved + pulled.velocity[0] * work.whitened_rows[i + 1] + pulled.velocity[1] * work.whitened_rows[i + 2]
-        )
+        by_solved = by_solved + whitened_along_ground(work, i, pulled.velocity)
         by_factors = by_factors + pulled.factors
         by_soft = by_soft + pulled.softness
         by_pressed = by_bears + pulled.bears

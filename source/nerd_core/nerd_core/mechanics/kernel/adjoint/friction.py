@@ -36,6 +36,18 @@ class FrictionAdjoint:
 
 
 @wp.func
+def along_ground(work: Any, i: int, vector: Any):
+    """Both parts along the ground, of a contact whose first row is ``i``, of a vector in whitened units."""
+    return wp.vec2(wp.dot(vector, work.whitened_rows[i + 1]), wp.dot(vector, work.whitened_rows[i + 2]))
+
+
+@wp.func
+def whitened_along_ground(work: Any, i: int, parts: wp.vec2):
+    """The vector in whitened units of impulses along both directions along the ground."""
+    return parts[0] * work.whitened_rows[i + 1] + parts[1] * work.whitened_rows[i + 2]
+
+
+@wp.func
 def unheld_friction(
     robot: Any,
     weights: Any,
@@ -69,9 +81,8 @@ def unheld_friction(
     substep_dt = robot.solver.dt / float(robot.solver.substeps)
     return_rate = weights.constants[Constant.FRICTION_RETURN] / substep_dt * factors[Factor.FRICTION_RETURN]
     relaxation = robot.solver.friction_share / robot.solver.softening * factors[Factor.FRICTION_RELAXATION]
-    x_velocity = x.free_velocity + wp.dot(work.whitened_rows[i + 1], solved)
-    y_velocity = y.free_velocity + wp.dot(work.whitened_rows[i + 2], solved)
-    missing = wp.vec2(x_velocity, y_velocity) + return_rate * (wp.vec2(x.displacement, y.displacement) + drift)
+    velocity = wp.vec2(x.free_velocity, y.free_velocity) + along_ground(work, i, solved)
+    missing = velocity + return_rate * (wp.vec2(x.displacement, y.displacement) + drift)
     mass = wp.vec2(relaxation / (x.delassus + soft), relaxation / (y.delassus + soft))
     return impulse - wp.cw_mul(mass, missing), missing
 
@@ -173,4 +184,4 @@ def pull_friction(
     return found
 
 
-__all__ = ["FrictionAdjoint", "held_friction", "pull_friction"]
+__all__ = ["FrictionAdjoint", "along_ground", "held_friction", "pull_friction", "whitened_along_ground"]
