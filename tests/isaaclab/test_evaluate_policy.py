@@ -14,8 +14,8 @@ import pytest
 import torch
 
 from nerd_core import checkpoint
+from nerd_core.checkpoint_names import find_checkpoint
 from nerd_core.robot.guard import StateGuard
-from nerd_isaaclab.checkpoints.shipped import find_checkpoint
 from nerd_isaaclab.evaluation import open_loop, policy_driven, policy_driven_worker
 from nerd_isaaclab.evaluation.open_loop import EvaluateCfg, evaluate
 from nerd_isaaclab.evaluation.policy_driven import Motions, PolicyDriven, PolicyDrivenError, judge, order_of, play

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from nerd_core.checkpoint_names import find_checkpoint
 from nerd_core.training.feasibility import choose_device
 from nerd_core.training.metrics import OpenLoopErrors, compare
 
-from ..checkpoints.shipped import find_checkpoint
 from ..launch.engine_process import EngineProcess
 
 if TYPE_CHECKING:
