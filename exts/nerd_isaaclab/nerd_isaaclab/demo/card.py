@@ -45,10 +45,11 @@ def write_card(results: Mapping[str, Any]) -> str:
         results: What :func:`nerd_isaaclab.demo.results.gather` gave.
     """
     model, origin = results["model"], results["provenance"]
+    kind = _kind(model, bool(results["recipe"].get("untrained")))
     parts = [
         f"# {results['title']}",
         _summary(results),
-        f"{_kind(model, bool(results['recipe'].get('untrained')))} that predicts the state of the robot one control step ({model['control_dt']:.4g} s) ahead. "
+        f"{kind} that predicts the state of the robot one control step ({model['control_dt']:.4g} s) ahead. "
         f"Robot specification `{model['spec']}`.",
         "## Made by",
         "```bash\n" + "\n".join(_made_by(results)) + "\n```",
@@ -65,7 +66,7 @@ def write_card(results: Mapping[str, Any]) -> str:
 
 
 def _kind(model: Mapping[str, Any], untrained: bool) -> str:
-    """What the model is, as the beginning of a sentence."""
+    """What the model is, trained or not, as the beginning of a sentence."""
     if untrained:
         return (
             f"Mechanics with the constants of the engine's solver ({model['parameters']:,}), of which nothing was "
