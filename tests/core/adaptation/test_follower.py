@@ -138,6 +138,25 @@ def test_environments_take_turns(arm):
     assert follower.numbers[0].abs().max() == 0.0 and torch.equal(follower.numbers[1:], kept)
 
 
+@pytest.mark.parametrize("calm", [1, 8])
+def test_a_step_that_is_no_number_leaves_the_judgement_alone(arm, calm: int):
+    """Whether followed or only checked, a robot whose measurement is no number keeps its gain and surprise, finite,
+    while its neighbours are judged.
+    """
+    follower = Follower(arm, replace(CFG, calm=calm), COUNT)
+    follower.usual = torch.full((2,), 0.01)
+    generator = torch.Generator().manual_seed(2)
+    state = torch.randn(COUNT, 4, generator=generator)
+    for _ in range(16):
+        gain, surprise = follower.gain.clone(), follower.surprise.clone()
+        after = state + 0.05 * torch.randn(COUNT, 4, generator=generator)
+        after[0] = torch.nan
+        follower.look(state, torch.zeros(COUNT, 2), after)
+        assert follower.surprise[0] == surprise[0] == 1.0 and follower.gain[0] == gain[0] == 0.0
+        assert (follower.surprise[1:] != surprise[1:]).all() and follower.gain.isfinite().all()
+    assert not follower.used[0]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [((), "expected some of"), (("payload", "payload"), "expected some of"), (("wings",), "expected some of"),
