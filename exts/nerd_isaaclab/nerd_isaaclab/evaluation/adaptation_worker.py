@@ -34,8 +34,8 @@ PAYLOAD, HALF = 0.2, math.log(0.5)
 HELD_SECONDS = 1.0 / 6.0
 """How long an action is held [s]."""
 
-COST_STEPS = 30
-"""Steps with and without adaptation by which its cost is measured, in turns."""
+COST_STEPS, COST_TURN = 120, 4
+"""Steps with and without adaptation by which its cost is measured, and how many of them in a turn."""
 
 SAME = 1.0e-2
 """Difference of estimates in the loop from those that the recorded motion gives: states are rounded on their way."""
@@ -78,8 +78,8 @@ def work(plain: dict[str, Any], report: Report) -> dict[str, Any]:
     count = cfg.envs * len(cfg.changes)
     with physx_task(cfg.task, cfg.physics, "cpu", count, cfg.overrides, endless) as env:
         env.reset(seed=cfg.seed)
-        env.nerd_cfg.adapt, env.nerd_cfg.adapt_every = "+".join(cfg.settings.words), cfg.settings.every
-        env.nerd_cfg.neural_share = 0.0
+        env.nerd_cfg.adapt, env.nerd_cfg.neural_share = "+".join(cfg.settings.words), 0.0
+        env.nerd_cfg.adapt_every, env.nerd_cfg.adapt_budget = cfg.settings.every, cfg.settings.budget
         spec = env.robot_spec
         model = shadow_model(spec) if cfg.model is None else checkpoint.load(find_checkpoint(cfg.model), spec).eval()
         ground = PlaneGround.flat(0.0)
@@ -187,7 +187,7 @@ def _cost(env: Any, action: torch.Tensor) -> float | None:
     physics, follower = env.nerd, env.nerd.adaptation
     seconds: dict[bool, list[float]] = {True: [], False: []}
     for turn in range(2 * COST_STEPS):
-        on = (turn // follower.cfg.every) % 2 == 0
+        on = (turn // COST_TURN) % 2 == 0
         physics.adaptation = follower if on else None
         begin = time.process_time()
         env.step(action)

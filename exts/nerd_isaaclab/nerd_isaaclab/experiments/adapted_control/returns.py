@@ -93,7 +93,9 @@ def _share(unchanged: float, specification: float, judged: float) -> float:
     return float((judged - specification) / lost) if lost > 0.0 else float("nan")
 
 
-def figures_of(groups: tuple[Group, ...], rewards: Tensor, changed_at: int, seed: int) -> dict[str, float | list[float]]:
+def figures_of(
+    groups: tuple[Group, ...], rewards: Tensor, changed_at: int, seed: int
+) -> dict[str, float | list[float]]:
     """Returns after the change, and what of them is lost and regained, by name.
 
     Args:

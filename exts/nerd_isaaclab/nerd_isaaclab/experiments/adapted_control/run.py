@@ -53,7 +53,9 @@ class AdaptedControlCfg:
         if self.at >= self.seconds:
             raise AdaptedControlError(f"got a change at {self.at} s of {self.seconds} s, expected one before the end")
         if not self.changes or "nothing" in self.changes or "friction" in self.changes:
-            raise AdaptedControlError(f"got the changes {self.changes}, expected some of payload, motor: an arm has no feet")
+            raise AdaptedControlError(
+                f"got the changes {self.changes}, expected some of payload, motor: an arm has no feet"
+            )
 
 
 def run(settings: AdaptedControlCfg, say: Say) -> Result:
@@ -80,7 +82,7 @@ def plot(found: dict[str, Any], path: Path) -> None:
 
     distance, changes = found["distance"], found["changes"]
     with new_figure(4.0 * len(changes), 2.8, columns=len(changes), sharey=True) as (figure, axes):
-        for axis, change in zip(np.atleast_1d(axes), changes, strict=True):
+        for axis, change in zip(axes, changes, strict=True):
             for knows in ("specification", "adapted", "told"):
                 values = 1.0e3 * np.array(distance[f"{change}_{knows}"])
                 axis.plot(found["dt"] * np.arange(len(values)), values, label=knows, lw=1.0)
@@ -88,8 +90,8 @@ def plot(found: dict[str, Any], path: Path) -> None:
             axis.set_title(change)
             axis.set_xlabel("time [s]")
             log_scale(axis, "y")
-        np.atleast_1d(axes)[0].set_ylabel("distance from the target [mm]")
-        np.atleast_1d(axes)[0].legend()
+        axes[0].set_ylabel("distance from the target [mm]")
+        axes[0].legend()
         save_figure(figure, path)
 
 

@@ -7,8 +7,9 @@ In each control step one Gauss-Newton step improves the plan of the step before 
 Schloeder 2005): a plan is a few knots of controls, each held for a part of the horizon, and derivatives are differences
 of roll-outs, all in one batch. What is minimised is the sum of squares of::
 
-    position_weight (tool - target)    in each step of the horizon
-    velocity_weight joint velocity     in each step
+    position_weight (tool - target)             in each step of the horizon
+    velocity_weight joint velocity              in each step
+    posture_weight  (joints - those at first)   in each step: it keeps joints off their stops
     change_weight   (knot - knot before)
 
 The robots of the model may differ from the specification by the numbers of :class:`Directions`: none, those that
@@ -46,6 +47,8 @@ class TrackingCfg:
     """Weight of the distance from the target [1/m]."""
     velocity_weight: float = bounded(0.1, at_least=0.0)
     """Weight of the velocities of the joints [s/rad]."""
+    posture_weight: float = bounded(0.05, at_least=0.0)
+    """Weight of the joints' distance from where they were at first [1/rad]."""
     change_weight: float = bounded(0.3, above=0.0)
     """Weight of changes of the controls [1/rad or 1/(N m)]."""
     largest_change: float = bounded(0.3, above=0.0)
@@ -63,6 +66,7 @@ class TrackingMpc:
         predictor: Predictor,
         directions: Directions,
         tool: tuple[int, Tensor],
+        posture: Tensor,
         first: Tensor,
         cfg: TrackingCfg,
         ground: Ground | None = None,
@@ -73,6 +77,7 @@ class TrackingMpc:
             predictor: The model.
             directions: What its robots may differ in.
             tool: Body with the point, and the point in its frame [m], shape (3,).
+            posture: Joints that a robot may return to where the tool allows it, shape (J,).
             first: Controls to begin with, shape (N, C).
             cfg: Settings.
             ground: What the robots stand on; None only if the model sees no contacts.
@@ -80,7 +85,7 @@ class TrackingMpc:
         self.predictor, self.directions, self.cfg, self.ground = predictor, directions, cfg, ground
         self._body, self._offset = tool
         self._kinematics = ForwardKinematics(predictor.spec)
-        self._last = first.clone()
+        self._last, self._posture = first.clone(), posture
         self.plan = first[:, None].repeat(1, cfg.knots, 1)
         """Knots of the plans, shape (N, K, C)."""
 
@@ -129,9 +134,11 @@ class TrackingMpc:
         )
         passed = torch.stack(list(states), 1)  # (B N, H, S)
         apart = cfg.position_weight * (self.tool(passed) - target[every][:, None])
-        speed = cfg.velocity_weight * passed[..., self.predictor.spec.state.joint_vel]
+        at = self.predictor.spec.state
+        speed = cfg.velocity_weight * passed[..., at.joint_vel]
+        posture = cfg.posture_weight * (passed[..., at.joint_pos] - self._posture)
         before = torch.cat((self._last[every][:, None], flat[:, :-1]), 1)
-        rows = (apart.flatten(1), speed.flatten(1), cfg.change_weight * (flat - before).flatten(1))
+        rows = (apart.flatten(1), speed.flatten(1), posture.flatten(1), cfg.change_weight * (flat - before).flatten(1))
         return torch.cat(rows, 1).unflatten(0, (batch, count))
 
 

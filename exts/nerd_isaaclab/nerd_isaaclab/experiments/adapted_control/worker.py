@@ -56,6 +56,7 @@ def _control(env: Any, cfg: Any, groups: tuple[Group, ...], report: Report) -> t
     """Lets all robots run: rewards, distances of tools from targets [m] and which estimates are used, shape
     (T, groups, starts).
     """
+    from nerd_core.adaptation.directions import Directions
     from nerd_core.dynamics import NeuralDynamics
 
     from ...evaluation.adaptation_worker import apply_change, shadow_model
@@ -74,10 +75,9 @@ def _control(env: Any, cfg: Any, groups: tuple[Group, ...], report: Report) -> t
     state = robot.read()
     joints = [spec.joint_names.index(control.joint) for control in spec.controls]
     follower: Any = None
-    directions = _directions(model, cfg.words)
-    mpc = TrackingMpc(
-        model, directions, tool_of(spec), state[:, spec.state.joint_pos][:, joints], cfg.tracking, ground
-    )
+    directions = Directions(model, cfg.words)
+    first = state[:, spec.state.joint_pos]
+    mpc = TrackingMpc(model, directions, tool_of(spec), first[0], first[:, joints], cfg.tracking, ground)
     steps, held = round(cfg.seconds / env.step_dt), round(cfg.target_seconds / env.step_dt)
     targets = targets_of(cfg.seed, cfg.starts, -(-steps // held)).repeat(1, len(groups), 1)
     command, truth = env.command_manager.get_term("target"), torch.zeros(env.num_envs, directions.dim)
@@ -90,7 +90,7 @@ def _control(env: Any, cfg: Any, groups: tuple[Group, ...], report: Report) -> t
                     truth[rows, directions.names.index(name)] = value
         command.command[:] = targets[step // held]
         estimate = torch.zeros_like(truth) if follower is None else follower.estimate
-        numbers = _known(groups, truth, estimate)
+        numbers = known_numbers(groups, truth, estimate)
         _, reward, *_ = env.step(mpc(state, command.command, numbers))
         follower = env.nerd.adaptation
         state = robot.read()
@@ -100,21 +100,18 @@ def _control(env: Any, cfg: Any, groups: tuple[Group, ...], report: Report) -> t
         if step % REPORTED_STEPS == 0:
             report(f"{step} of {steps} steps")
     shape = len(groups), cfg.starts
-    rows = (torch.stack(each).detach().unflatten(1, shape) for each in (rewards, distances, used))
-    found = tuple(rows)
+    found = [torch.stack(each).detach().unflatten(1, shape) for each in (rewards, distances, used)]
     return found[0], found[1], found[2]
 
 
-def _directions(model: Any, words: tuple[str, ...]) -> Any:
-    from nerd_core.adaptation.directions import Directions
-
-    return Directions(model, words)
-
-
-def _known(groups: tuple[Group, ...], truth: Tensor, estimate: Tensor) -> Tensor:
+def known_numbers(groups: tuple[Group, ...], truth: Tensor, estimate: Tensor) -> Tensor:
     """What the controllers know of their robots, shape (N, P)."""
     of_groups = zip(groups, truth.chunk(len(groups)), estimate.chunk(len(groups)), strict=True)
-    known = {"told": lambda true, _: true, "adapted": lambda _, found: found, "specification": lambda true, _: 0.0 * true}
+    known = {
+        "told": lambda true, _: true,
+        "adapted": lambda _, found: found,
+        "specification": lambda true, _: 0.0 * true,
+    }
     return torch.cat([known[group.knows](true, found) for group, true, found in of_groups])
 
 
