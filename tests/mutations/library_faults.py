@@ -249,8 +249,8 @@ LIBRARY_FAULTS = (
     Fault(ADAPT_FOLLOWER, "worse = rows[gain < -self.cfg.evidence]", "worse = rows[:0]", TEST_ADAPT_REJECTS),
     Fault(
         ADAPT_FOLLOWER,
-        "(self.numbers[chosen] + change).clamp(self.directions.lower, self.directions.upper)",
-        "self.numbers[chosen] + change",
+        "(self.numbers[rows] + change).clamp(self.directions.lower, self.directions.upper)",
+        "self.numbers[rows] + change",
         TEST_ADAPT,
     ),
     Fault(
