@@ -19,7 +19,7 @@ CHANGED_AT = 4
 
 
 def rewards_of(after: dict[str, float], before: float = 100.0) -> torch.Tensor:
-    """Rewards of ten steps: the same for all before the change, a number by group afterwards, and starts that differ."""
+    """Rewards of ten steps: the same for all before the change, then a number by group; starts differ."""
     rewards = torch.full((10, len(GROUPS), STARTS), before)
     rewards[CHANGED_AT:] = torch.tensor([after[group.name] for group in GROUPS])[:, None]
     return rewards + torch.arange(STARTS)
