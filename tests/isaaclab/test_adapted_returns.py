@@ -54,7 +54,7 @@ def test_figures_are_those_of_the_returns_after_the_change():
     assert figures["payload_regained_told"] == pytest.approx(1.0)
     assert figures["motor_regained"] == pytest.approx(-0.2)
     assert figures["motor_regained_told"] == pytest.approx(0.8)
-    assert figures["nothing_gain_share"] == pytest.approx(-0.1 / 11.0)
+    assert figures["nothing_gain_share"] == pytest.approx(-0.1 / 11.0, abs=1e-5)
 
 
 def test_the_spread_is_that_of_the_starts():

@@ -34,6 +34,9 @@ from nerd_core.robot.kinematics import ForwardKinematics
 DIFFERENCE = 1.0e-2
 """Differences of controls with which derivatives are taken [rad or N m]."""
 
+SHARES = (1.0, 0.5, 0.2, 0.05, 0.0)
+"""Shares of a Gauss-Newton step that are tried; the best is taken, which is never worse than the plan before."""
+
 
 @dataclass(frozen=True)
 class TrackingCfg:
@@ -106,8 +109,10 @@ class TrackingMpc:
         slope = ((missing[1:] - missing[0]) / DIFFERENCE).permute(1, 2, 0)  # (N, R, size)
         hessian = slope.transpose(1, 2) @ slope
         step = torch.linalg.solve(hessian, slope.transpose(1, 2) @ missing[0][..., None])[..., 0]
-        step = step.nan_to_num().clamp(-self.cfg.largest_change, self.cfg.largest_change)
-        self.plan = self.plan - step.reshape(count, knots, width)
+        step = step.nan_to_num().clamp(-self.cfg.largest_change, self.cfg.largest_change).reshape(self.plan.shape)
+        shorter = self.plan - torch.tensor(SHARES)[:, None, None, None] * step
+        costs = self._residuals(state, target, numbers, shorter).square().sum(-1).nan_to_num(nan=torch.inf)
+        self.plan = shorter[costs.argmin(0), torch.arange(count)]
         self._last = self.plan[:, 0].clone()
         return self._last
 
