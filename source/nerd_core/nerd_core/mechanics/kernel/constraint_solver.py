@@ -19,9 +19,10 @@ from typing import Any
 import warp as wp
 
 from ..constants import CONTACT_COUNT_UNIT, EPSILON, MIN_FACTOR, TRAIT_CENTRE, Constant, Factor
+from .capsule_contacts import find_capsules, solve_capsule
 from .contact_constraints import contact_depth, find_contacts, friction_axes, held_share, slot_centre
 from .contact_patches import find_anchors, solve_patches
-from .friction_anchors import begin_anchors
+from .friction_anchors import ONE_END, begin_anchors
 from .joint_drives import drive_impulse, friction_impulse, speed_limit_impulse
 from .joint_stops import rate_factor, softness, stop_gap, stop_impulse
 from .mimic_joints import solve_mimics
@@ -204,6 +205,7 @@ def begin_rows(
         rows[i].gap = stop_gap(joints[i], pos, sign)
         begin_row(i, sign * inverse_factor[own], sign * velocity[own], sign * gain[own], rows, whitened_rows)
     found, near = find_contacts(robot, work, root_rotation, root_displacement)
+    find_capsules(robot, work, found, root_rotation)
     for number in range(found):
         begin_contact(robot, weights, work, number, velocity, gain, root_rotation, root_displacement, zeros)
     if robot.solver.has_patches == 1:
@@ -354,7 +356,18 @@ def solve_contact(
     return solved
 
 
-def make_solver(is_driven: bool, is_coupled: bool, is_kept: bool = False, has_patches: bool = False) -> Any:
+@wp.func
+def turn_of(robot: Any, work: Any, contact: int, contacts: int):
+    """How many joints are solved before a contact; more than there are where there is no such contact."""
+    turn = robot.joints.shape[0] + 1
+    if contact < contacts:
+        turn = robot.slots[int(work.contacts[contact])].turn
+    return turn
+
+
+def make_solver(
+    is_driven: bool, is_coupled: bool, is_kept: bool = False, has_patches: bool = False, has_capsules: bool = False
+) -> Any:
     """The solver, compiled without what a robot has not.
 
     Args:
@@ -362,7 +375,28 @@ def make_solver(is_driven: bool, is_coupled: bool, is_kept: bool = False, has_pa
         is_coupled: Whether any joint follows another.
         is_kept: Whether rows and impulses of all substeps are kept for the adjoint.
         has_patches: Whether the contacts of a shape are one patch.
+        has_capsules: Whether both ends of a capsule may be one patch.
     """
+
+    @wp.func
+    def solve_due(
+        robot: Any, weights: Any, work: Any, substep: int, contact: int, near: float, solved: Any, zeros: Any
+    ):
+        """Solves a contact, or both ends of the capsule of which it is the first; returns all impulses, in whitened
+        units, and the next contact.
+        """
+        following = contact + 1
+        if wp.static(is_kept):
+            keep_impulses(work, substep, 1 + robot.joints.shape[0] + contact, solved)
+        if wp.static(has_capsules):
+            if work.anchors[contact].end == ONE_END:
+                solved = solve_capsule(robot, weights, work, substep, contact, near, solved, zeros)
+                following = contact + 2
+            else:
+                solved = solve_contact(robot, weights, work, substep, contact, near, solved, zeros)
+        else:
+            solved = solve_contact(robot, weights, work, substep, contact, near, solved, zeros)
+        return solved, following
 
     @wp.func
     def solve_constraints(robot: Any, weights: Any, work: Any, contacts: int, near: int, zeros: Any):
@@ -397,7 +431,11 @@ def make_solver(is_driven: bool, is_coupled: bool, is_kept: bool = False, has_pa
                 keep_impulses(work, substep, 0, solved)
             if wp.static(is_coupled):
                 solved = solve_mimics(robot, work, solved)
+            contact = int(0)
             for i in range(count):
+                if wp.static(not has_patches):
+                    while turn_of(robot, work, contact, contacts) <= i:
+                        solved, contact = solve_due(robot, weights, work, substep, contact, near_trait, solved, zeros)
                 if wp.static(is_kept):
                     keep_impulses(work, substep, 1 + i, solved)
                 if wp.static(is_driven):
@@ -409,10 +447,8 @@ def make_solver(is_driven: bool, is_coupled: bool, is_kept: bool = False, has_pa
             if wp.static(has_patches):
                 solved = solve_patches(robot, weights, work, substep, contacts, near_trait, solved)
             else:
-                for contact in range(contacts):
-                    if wp.static(is_kept):
-                        keep_impulses(work, substep, 1 + count + contact, solved)
-                    solved = solve_contact(robot, weights, work, substep, contact, near_trait, solved, zeros)
+                while contact < contacts:
+                    solved, contact = solve_due(robot, weights, work, substep, contact, near_trait, solved, zeros)
             for i in range(count + 3 * contacts):
                 velocity = rows[i].free_velocity + wp.dot(whitened_rows[i], solved)
                 rows[i].velocity = velocity

@@ -39,6 +39,10 @@ class SlotParameters:
     """Number of the shape to which it belongs."""
     reach: float
     """Gap below which it is looked at [m]."""
+    turn: int
+    """How many joints are solved before it."""
+    is_lower_end: int
+    """Whether it is the first end of a capsule whose other end is the next slot, and both are one patch."""
 
 
 @wp.struct
