@@ -45,6 +45,7 @@ from .pose_loss import departure, pose_loss
 from .precomputed import CHUNK, PrecomputedTransitions, require_single_steps
 from .preparation import choose_parts, gather_statistics, prior_learns, replay_sampler
 from .regimes import Regimes
+from .remembered import remembered
 from .run_folder import BEST, LAST, LOGS, TRIALS, RunFolder
 from .saving import restore_run, save_run, write_checkpoint
 from .validation import validate, validation_summary
@@ -175,7 +176,8 @@ class Run:
         self.digests = {"trajectories": data.dataset_hash}
         self.device = predictor.device
         self.processes = join_processes(self.device)
-        self.windows, self.rollouts = self._samplers(data)
+        self.known = remembered(predictor, data, cfg.remembered and max(cfg.remembered, cfg.precompute), cfg.seed)
+        self.windows, self.rollouts = self._samplers(self.known)
         choose_parts(predictor, cfg.train_parts)
         self.params = [param for param in predictor.parameters() if param.requires_grad]
         self.start = [param.detach().clone() for param in self.params] if cfg.keep else []
@@ -219,9 +221,9 @@ class Run:
             self.processes.share_weights(predictor)
             self.ema = ExponentialMovingAverage(predictor, cfg.ema_decay)
         self.scale.scale = self.scale.scale.to(self.device)
-        self.precomputed = self._precompute(data) if cfg.precompute else None
+        self.precomputed = self._precompute(self.known) if cfg.precompute else None
         if cfg.train_parts == "network" and saved is None:
-            known = self.precomputed or self._encode(data, RESIDUAL_TRANSITIONS)
+            known = self.precomputed or self._encode(self.known, RESIDUAL_TRANSITIONS)
             predictor.set_residual_scale(known.encoded, known.target)
         if self.folder is not None and saved is None:
             with self.folder.begin():
@@ -424,9 +426,8 @@ class Run:
     def _precompute(self, data: TrajectoryDataset) -> PrecomputedTransitions:
         """What the network is given, computed once, see :attr:`TrainCfg.precompute`."""
         cfg, world = self.cfg, self.processes.world
-        single = cfg.window_length == 1 and world == 1
         network_alone = cfg.train_parts == "network" or not prior_learns(self.predictor)
-        if not network_alone or self.regimes is None or cfg.state_noise or not single:
+        if not network_alone or self.regimes is None or cfg.state_noise or cfg.window_length * world > 1:
             raise TrainingError(
                 f"got precompute={cfg.precompute} with train_parts='{cfg.train_parts}', regimes={cfg.regimes}, "
                 f"state_noise={cfg.state_noise}, window_length={cfg.window_length} and {world} processes, expected "
@@ -441,10 +442,9 @@ class Run:
 
     def _encode(self, data: TrajectoryDataset, count: int) -> PrecomputedTransitions:
         """Some transitions as the network sees them."""
-        regimes = self.regimes or Regimes(data.spec).to(self.device)
-        sampler = WindowSampler(data, 1, min(CHUNK, data.transitions), self.cfg.seed)
-        count = min(count, data.transitions)
-        return PrecomputedTransitions(self.predictor, sampler, count, regimes, self.cfg.speed_weighting)
+        regimes, size = self.regimes or Regimes(data.spec).to(self.device), data.transitions
+        sampler = WindowSampler(data, 1, min(CHUNK, size), self.cfg.seed)
+        return PrecomputedTransitions(self.predictor, sampler, min(count, size), regimes, self.cfg.speed_weighting)
 
 
 __all__ = ["Run", "TrainResult", "train", "update_weights"]
