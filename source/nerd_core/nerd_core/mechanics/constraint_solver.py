@@ -161,15 +161,8 @@ class ConstraintSolver(nn.Module):
     @property
     def has_memory(self) -> bool:
         """Whether friction keeps its anchors from step to step: of articulations."""
-        wanted = self.cfg.friction_memory
-        if wanted is None:
-            wanted = self.cfg.constraint_law == "engine"
-        return wanted and self.max_contacts > 0 and not self.law.has_patches
-
-    @property
-    def has_capsules(self) -> bool:
-        """Whether both ends of a capsule may be one patch."""
-        return self.law.links_in_turn and any(self._turns.may_pair)
+        by_law, wanted = self.cfg.constraint_law == "engine", self.cfg.friction_memory
+        return (by_law if wanted is None else wanted) and self.max_contacts > 0 and not self.law.has_patches
 
     @property
     def max_contacts(self) -> int:

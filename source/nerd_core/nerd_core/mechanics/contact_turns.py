@@ -3,14 +3,14 @@
 
 """When contacts are solved, between which joints, and which of them share what presses them.
 
-PhysX goes over a robot link by link: the joint of a link, then the link's contacts with the ground, then the links that
-hang from it. A foot that is held fast feels the drives of its own leg, but not yet those of the next one, which matters
-where drives are stiff and iterations few. And the two ends of a capsule are one patch: both normals first, then friction
-at one anchor on either end, each of which may have half of the friction that both normals allow.
+PhysX goes over a robot link by link: the joint of a link, then the link's contacts with the ground, then the links
+that hang from it. A foot that is held fast feels the drives of its own leg, but not yet those of the next one, which
+matters where drives are stiff and iterations few. And the two ends of a capsule are one patch: both normals first,
+then friction at one anchor on either end, each of which may have half of the friction that both normals allow.
 
-A batch of environments looks at those contacts that are nearest to the ground, and so at the same place of a batch there
-are contacts of several links. Each place has a turn after every joint at which any of its contacts may be due, and those
-of other environments sit it out.
+A batch of environments looks at those contacts that are nearest to the ground, and so at the same place of a batch
+there are contacts of several links. Each place has a turn after every joint at which any of its contacts may be due,
+and those of other environments sit it out.
 
 Example::
 
@@ -96,7 +96,6 @@ class ContactTurns:
         due = [{turns[slot] for slot in choice} for choice in choices]
         self.at = [[place for place in range(most) if turn in due[place]] for turn in range(joints + 1)]
         self.may_pair = [place + 1 < most and any(lower[slot] for slot in choices[place]) for place in range(most)]
-
 
     def take(
         self,

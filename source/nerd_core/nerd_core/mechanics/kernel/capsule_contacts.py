@@ -3,8 +3,8 @@
 
 """Both ends of a capsule as one patch, for one thread: as :mod:`nerd_core.mechanics.contact_turns` says for batches.
 
-Both normals are solved first. Then friction acts at an anchor on either end, each of which may have half of the friction
-that both normals allow.
+Both normals are solved first. Then friction acts at an anchor on either end, each of which may have half of the
+friction that both normals allow.
 """
 
 from __future__ import annotations
@@ -15,16 +15,32 @@ import warp as wp
 
 from ..constants import MIN_FACTOR, Constant, Factor
 from ..friction_anchors import SAME_NORMAL
-from .contact_constraints import held_share
-from .friction_anchors import FIRST_NORMAL, NO_END, ONE_END, OTHER_END, SECOND_NORMAL, VECTORS, ContactAnchors
+from .contact_constraints import ONE_END, end_of_capsule, held_share
+from .friction_anchors import FIRST_NORMAL, SECOND_NORMAL, VECTORS
 from .joint_stops import rate_factor, softness
 from .rules import Factors, contact_factors
 
 
 @wp.func
-def find_capsules(robot: Any, work: Any, found: int, root_rotation: wp.mat33):
-    """Notes which contacts are both ends of a capsule, and forgets anchors of a capsule that has to be put down anew:
-    all, if it has turned since any of them was made, or if two of them are at the same end.
+def is_put_down_anew(robot: Any, work: Any, lower: int, root_rotation: wp.mat33):
+    """Whether the anchors of a capsule of which both ends are contacts, slot ``lower`` and the next one, are forgotten:
+    it has turned since any of them was made, or two of them are at the same end.
+    """
+    memory = work.memory
+    rotation = work.bodies[int(robot.slots[lower].body)].rotation
+    is_new = int(0)
+    for slot in range(lower, lower + 2):
+        if wp.length_sq(memory[slot, FIRST_NORMAL]) > 0.0:
+            normal = wp.transpose(rotation) * (wp.transpose(root_rotation) * work.grounds[slot].normal)
+            has_turned = wp.dot(memory[slot, FIRST_NORMAL], normal) <= SAME_NORMAL
+            if has_turned or wp.length_sq(memory[slot, SECOND_NORMAL]) > 0.0:
+                is_new = 1
+    return is_new
+
+
+@wp.func
+def renew_capsules(robot: Any, work: Any, found: int, root_rotation: wp.mat33):
+    """Forgets the anchors of capsules that are put down anew.
 
     Args:
         robot: Tables of the robot.
@@ -32,40 +48,19 @@ def find_capsules(robot: Any, work: Any, found: int, root_rotation: wp.mat33):
         found: How many contacts there are.
         root_rotation: Where the root is.
     """
-    anchors = work.anchors
-    contacts = work.contacts
-    slots = robot.slots
-    for number in range(found):
-        anchors[number].end = NO_END
-    for number in range(found - 1):
-        slot = int(contacts[number])
-        if slots[slot].is_lower_end == 1 and int(contacts[number + 1]) == slot + 1:
-            anchors[number].end = ONE_END
-            anchors[number + 1].end = OTHER_END
-            renew_anchors(robot, work, slot, root_rotation)
-
-
-@wp.func
-def renew_anchors(robot: Any, work: Any, lower: int, root_rotation: wp.mat33):
-    """Forgets the anchors of the capsule whose ends are slot ``lower`` and the next one, if it is put down anew."""
     memory = work.memory
     if memory.shape[0] > 0:
-        rotation = work.bodies[int(robot.slots[lower].body)].rotation
-        is_new = int(0)
-        for slot in range(lower, lower + 2):
-            if wp.length_sq(memory[slot, FIRST_NORMAL]) > 0.0:
-                normal = wp.transpose(rotation) * (wp.transpose(root_rotation) * work.grounds[slot].normal)
-                has_turned = wp.dot(memory[slot, FIRST_NORMAL], normal) <= SAME_NORMAL
-                if has_turned or wp.length_sq(memory[slot, SECOND_NORMAL]) > 0.0:
-                    is_new = 1
-        if is_new == 1:
-            for i in range(VECTORS):
-                memory[lower, i] = wp.vec3()
-                memory[lower + 1, i] = wp.vec3()
+        for number in range(found):
+            if end_of_capsule(robot, work, number) == ONE_END:
+                lower = int(work.contacts[number])
+                if is_put_down_anew(robot, work, lower, root_rotation) == 1:
+                    for i in range(VECTORS):
+                        memory[lower, i] = wp.vec3()
+                        memory[lower + 1, i] = wp.vec3()
 
 
 @wp.func
-def is_idle_end(robot: Any, weights: Any, work: Any, i: int, solved: Any):
+def is_idle_end(robot: Any, work: Any, i: int, solved: Any):
     """Whether an end, of which row ``i`` is the normal, is neither near nor loaded, whatever rules say."""
     rows = work.rows
     least = float(1.0)
@@ -172,7 +167,7 @@ def solve_capsule(
     holds = int(0)
     rubs = rows[i + 1].impulse != 0.0 or rows[i + 2].impulse != 0.0
     rubs = rubs or rows[j + 1].impulse != 0.0 or rows[j + 2].impulse != 0.0
-    is_idle = is_idle_end(robot, weights, work, i, solved) and is_idle_end(robot, weights, work, j, solved)
+    is_idle = is_idle_end(robot, work, i, solved) and is_idle_end(robot, work, j, solved)
     if rubs or not is_idle:
         soft = softness(robot, work, int(robot.slots[int(work.contacts[contact])].body), zeros)
         of_one, of_other = Factors(1.0), Factors(1.0)
@@ -191,4 +186,4 @@ def solve_capsule(
     return solved
 
 
-__all__ = ["find_capsules", "solve_capsule"]
+__all__ = ["is_put_down_anew", "least_pressed", "renew_capsules", "solve_capsule"]

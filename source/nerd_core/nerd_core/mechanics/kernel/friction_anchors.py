@@ -12,7 +12,7 @@ from typing import Any
 import warp as wp
 
 from ..friction_anchors import SAME_NORMAL, SAME_POINT
-from .contact_constraints import contact_depth, slot_centre
+from .contact_constraints import NO_END, contact_depth, end_of_capsule, slot_centre
 
 FIRST_NORMAL, FIRST_PLACE, SECOND_NORMAL, SECOND_PLACE = range(4)
 """Places of the vectors of a slot's anchors in the memory."""
@@ -33,14 +33,8 @@ class ContactAnchors:
     """The same from the second."""
     second_impulse: wp.vec2
     """What the second bears of the friction impulse [N s]."""
-    end: int
-    """Whether it is an end of a capsule of which both are contacts: one of the numbers below."""
     holds: int
     """Whether none of them slipped in the last substep."""
-
-
-NO_END, ONE_END, OTHER_END = 0, 1, 2
-"""A contact by itself, and the first and the other end of a capsule that is one patch."""
 
 
 @wp.func
@@ -64,7 +58,6 @@ def begin_anchors(
         root_rotation: Where the root is, with ``root_displacement``, from where it began.
     """
     found = ContactAnchors()
-    found.end = work.anchors[number].end
     memory = work.memory
     if memory.shape[0] > 0:
         slot = int(work.contacts[number])
@@ -83,7 +76,10 @@ def begin_anchors(
                 found.has_second = 1
                 apart = anchor_drift(memory, slot, 1, rotation, centre, depth, root_rotation, root_pos)
                 found.second_drift = wp.vec2(wp.dot(apart, first), wp.dot(apart, second))
-            elif found.end == NO_END and depth * depth * wp.length_sq(rolled) > SAME_POINT * SAME_POINT:
+            elif (
+                end_of_capsule(robot, work, number) == NO_END
+                and depth * depth * wp.length_sq(rolled) > SAME_POINT * SAME_POINT
+            ):
                 found.has_second = 1
                 memory[slot, SECOND_NORMAL] = now
                 memory[slot, SECOND_PLACE] = ground

@@ -87,7 +87,7 @@ class RobotKernel:
             hidden=max(1, solver.cfg.hidden),
             has_parameters=parameters is not None,
             has_patches=solver.law.has_patches,
-            has_capsules=solver.has_capsules,
+            has_capsules=solver.law.links_in_turn and bool(solver.contacts.lower_ends.any()),
         )
         self.types = make_types(sizes)
         self._kernel, self._no_trace = make_kernel(sizes, self.types), self.types.trace()

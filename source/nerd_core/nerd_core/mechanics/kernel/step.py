@@ -12,11 +12,8 @@ import warp as wp
 from ..constants import MOMENTUM_EPSILON, UNREACHABLE
 from .actuators import actuated_effort
 from .body_damping import damping_force, special_gravity_force
-from .constraint_solver import (
-    ConstraintRow,
-    begin_rows,
-    make_solver,
-)
+from .constraint_rows import ConstraintRow, begin_rows
+from .constraint_solver import make_solver
 from .contact_constraints import SlotGround, SlotParameters, slot_centre
 from .forces import ForceArrays, write_forces, write_gained
 from .friction_anchors import ContactAnchors, keep_anchors
