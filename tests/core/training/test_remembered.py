@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 from functools import cache
 
 import numpy as np
@@ -19,6 +20,7 @@ from nerd_core.predictor.mechanics_prior import MechanicsPriorCfg
 from nerd_core.predictor.predictor import MEMORY, Predictor
 from nerd_core.training.config import TrainCfg
 from nerd_core.training.losses import StateScale, one_step_loss, rollout_loss
+from nerd_core.training.optimiser import OptimiserCfg
 from nerd_core.training.remembered import RememberedTrajectories, remembered
 from nerd_core.training.run import Run, train, update_weights
 from nerd_core.training.saving import save_run
@@ -149,3 +151,21 @@ def test_a_run_learns_with_a_memory_and_goes_on_the_same(tmp_path):
     again = fresh()
     train(again, recorded(), None, TrainCfg(updates=4, **cfg), out=folder, resume=True, quiet=True)
     assert all(map(torch.equal, whole.parameters(), again.parameters()))
+
+
+def test_the_best_is_never_worse_than_mechanics_that_nobody_trained(caplog: pytest.LogCaptureFixture):
+    """Mechanics are judged before the first update: where learning makes them worse on held-out motion, they are left
+    as they were, and one line says so.
+    """
+    predictor, data = fresh(), recorded()
+    start = [each.detach().clone() for each in predictor.parameters()]
+    optimiser = OptimiserCfg(lr=0.3)
+    cfg = TrainCfg(
+        updates=3, batch_size=64, remembered=0, optimiser=optimiser, validations=1, validation_horizons=(40,)
+    )
+    with caplog.at_level(logging.WARNING):
+        result = train(predictor, data, data, cfg, quiet=True)
+    assert [row["update"] for row in result.history] == [0, 3]
+    assert result.best == result.history[0]["score"] < result.history[1]["score"]
+    assert all(map(torch.equal, predictor.parameters(), start))
+    assert any("'best' is untrained" in record.getMessage() for record in caplog.records)
