@@ -81,6 +81,8 @@ def test_the_engine_is_told_when_it_is_looked_at_or_steps(env, ask: str):
     else:
         env._apply_mode("physx", None)
         assert env.robot.root_view is view.view
+        wanted = env.robot.data.joint_effort_target.torch
+        assert torch.equal(wp.to_torch(view.view.get_attribute(tensor_types.DOF_ACTUATION_FORCE)), wanted)
     assert torch.equal(wp.to_torch(view.view.get_attribute(tensor_types.DOF_POSITION)), expected)
 
 

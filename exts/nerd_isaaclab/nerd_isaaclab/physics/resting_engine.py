@@ -4,10 +4,10 @@
 """Spares an engine that rests the states that a model makes.
 
 To write one state of an articulation, the engine evaluates its kinematics four times: a fifth of a step of 512 Ants.
-While a model steps all environments nobody but the robot's own buffers asks for states, so an object in the place of the
-articulation's view keeps what is written, and answers what is read, poses and velocities of bodies included. Whatever
-else is asked of the engine through that view, or of the physics manager, finds the state in the engine: it is written
-first.
+While a model steps all environments nobody but the robot's own buffers asks for states, so an object in the place of
+the articulation's view keeps what is written, and answers what is read, poses and velocities of bodies included.
+Whatever else is asked of the engine through that view, or of the physics manager, finds the state in the engine: it is
+written first. So are the last commands of actuators, which nobody follows before the engine steps.
 """
 
 from __future__ import annotations
@@ -56,6 +56,8 @@ class RestingView:
         }
         self._kept: dict[Any, torch.Tensor] = {}
         """What is kept of each kind; nothing while the engine holds the state."""
+        self._told: dict[Any, wp.array] = {}
+        """Buffers of the commands of all robots that the engine has not been told of."""
         self._root_pose: torch.Tensor | None = None
         self._kinematics: LinkKinematics | None = None
         self._is_placed = False
@@ -73,9 +75,11 @@ class RestingView:
         self, name: Any, values: wp.array, *, indices: wp.array | None = None, mask: wp.array | None = None
     ) -> None:
         """Keeps a part of the state, and writes all else as the view does."""
+        if name in self._commands:
+            self._told[name] = values
+            return
         if name not in self._kinds:
-            if name not in self._commands:  # those do not depend on the state
-                self.settle()
+            self.settle()
             self.view.set_attribute(name, values, indices=indices, mask=mask)
             return
         if not self._kept:
@@ -111,6 +115,9 @@ class RestingView:
 
     def settle(self) -> None:
         """Gets what is kept into the engine, which holds the state from now on until the next write."""
+        told, self._told = self._told, {}
+        for kind, commands in told.items():
+            self.view.set_attribute(kind, commands)
         if not self._kept:
             return
         kept, self._kept = self._kept, {}
