@@ -149,7 +149,7 @@ class RestingView:
 
     def _tensor(self, array: wp.array, like: torch.Tensor) -> torch.Tensor:
         """A buffer of Isaac Lab as a tensor; they stay where they are for as long as the articulation lives."""
-        key = int(array.ptr), like.shape
+        key = int(array.ptr or 0), like.shape
         if key not in self._tensors:
             self._tensors[key] = wp.to_torch(array).view(like.shape)
         return self._tensors[key]
@@ -190,9 +190,8 @@ def wake_engine(robot: Articulation) -> None:
 
 def only_forces_are_read(scene: InteractiveScene) -> bool:
     """Whether the sensors of a scene ask the engine for forces of contacts and nothing else."""
-    return all(
-        type(sensor).__name__ == "ContactSensor" and not sensor.cfg.track_pose for sensor in scene.sensors.values()
-    )
+    sensors: list[Any] = list(scene.sensors.values())
+    return all(type(sensor).__name__ == "ContactSensor" and not sensor.cfg.track_pose for sensor in sensors)
 
 
 def _nothing() -> None:
