@@ -26,6 +26,9 @@ from .engine_parameters import EngineParameters
 from .reported_efforts import ReportedEfforts
 from .robot_state import RobotState
 
+_SAY_NO_STATE = frozenset({"wait_for_playing", "get_backend", "get_device", "get_physics_dt"})
+"""What of the stock manager is asked in every step and does not depend on the state."""
+
 
 class NeuralPhysics:
     """A step of the learned dynamics in the place of a control step of physics.
@@ -95,8 +98,12 @@ class NeuralPhysics:
         self._shown: int | None = None
         self.on_contact_forces: Callable[[], None] = _nothing
         """Called when :attr:`contact_forces` are those of a whole control step, which no sensor has recorded yet."""
+        self.settle: Callable[[], None] = _nothing
+        """Gets the state into an engine that rests, see :mod:`nerd_isaaclab.physics.resting_engine`."""
 
     def __getattr__(self, name: str) -> Any:
+        if name not in _SAY_NO_STATE:
+            self.__dict__.get("settle", _nothing)()
         return getattr(self.stock, name)
 
     @property
@@ -245,7 +252,7 @@ class NeuralPhysics:
             solved, accelerations = self._robot.read(), self._robot.accelerations()
             self.one_step_error = self._prediction - solved
             if self.adaptation is not None:
-                self.adaptation.look(*self._seen, solved)
+                self.adaptation.look(*self._seen, solved, self._prediction)
             state, env_ids = torch.where(neural[:, None], self._prediction, solved), self._neural_ids
             if env_ids is not None and len(env_ids):
                 self._robot.write(state[env_ids], env_ids)
