@@ -12,11 +12,8 @@ import warp as wp
 from ..constants import MOMENTUM_EPSILON, UNREACHABLE
 from .actuators import actuated_effort
 from .body_damping import damping_force, special_gravity_force
-from .constraint_solver import (
-    ConstraintRow,
-    begin_rows,
-    make_solver,
-)
+from .constraint_rows import ConstraintRow, begin_rows
+from .constraint_solver import make_solver
 from .contact_constraints import SlotGround, SlotParameters, slot_centre
 from .forces import ForceArrays, write_forces, write_gained
 from .friction_anchors import ContactAnchors, keep_anchors
@@ -39,6 +36,7 @@ from .physical_parameters import ParameterRows, external_force, robot_of
 from .rules import Factors
 from .structures import KernelTypes
 from .tables import Inputs, RobotTables, Sizes
+from .trace import keep_memory
 
 OPTIONS = {"max_unroll": 4, "cpu_compiler_flags": "-march=native -vectorize-loops -vectorize-slp"}
 """How kernels are compiled. Unasked, Warp's compiler makes no use of vectors of numbers: a fifth of the time."""
@@ -233,7 +231,7 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False, tells_f
     body_count, joint_count, slot_count = sizes.bodies, max(1, sizes.joints), max(1, sizes.slots)
     drive_count, is_driven, is_damped = max(1, sizes.drives), sizes.drives > 0, sizes.is_damped
     is_actuated = sizes.is_actuated
-    solve_constraints = make_solver(is_driven, sizes.is_coupled, is_kept, sizes.has_patches)
+    solve_constraints = make_solver(is_driven, sizes.is_coupled, is_kept, sizes.has_patches, sizes.has_capsules)
     has_parameters = sizes.has_parameters
     row_count, contact_count = max(1, sizes.joints + 3 * sizes.max_contacts), max(1, sizes.max_contacts)
     patch_contacts = contact_count if sizes.has_patches else 1
@@ -322,6 +320,9 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False, tells_f
                 work.kept_solved = trace.solved[env, physics_step]
                 work.kept_joint_pos = trace.joint_pos[env, physics_step]
                 work.kept_drives = trace.drives[env, physics_step]
+                if trace.memory.shape[0] > 0:
+                    work.kept_anchors = trace.anchors[env, physics_step]
+                    keep_memory(work, trace.memory[env, physics_step])
                 trace.records[env, physics_step].velocity = velocity
             columns = work.inverse_factor_columns
             work.root_rotation = rotation
@@ -415,6 +416,8 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False, tells_f
             trace.records[env, int(robot.decimation)].quat = quat
             trace.records[env, int(robot.decimation)].rotation = rotation
             trace.records[env, int(robot.decimation)].velocity = velocity
+            if trace.memory.shape[0] > 0:
+                keep_memory(work, trace.memory[env, int(robot.decimation)])
         write_state(robot, work, env, quat, displacement, rotation, velocity, next_state)
 
     return advance

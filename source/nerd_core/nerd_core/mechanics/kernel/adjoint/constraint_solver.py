@@ -15,17 +15,20 @@ from typing import Any
 
 import warp as wp
 
-from ...constants import EPSILON, Constant, Factor
-from ..joint_stops import rate_factor, softness
+from ..contact_constraints import OTHER_END, end_of_capsule
+from ..joint_stops import softness
 from ..rules import Factors, contact_factors
-from .contact_constraints import friction_at_rest, friction_of_sliding, pull_friction_of_sliding
+from .capsule_contacts import pull_capsule
+from .contact_normal import pull_normal
+from .friction import along_ground, held_friction, pull_friction, whitened_along_ground
+from .friction_anchors import kept_anchors_of
 from .joint_drives import (
     pull_drive_impulse,
     pull_friction_impulse,
     pull_gains_of_nothing,
     pull_speed_limit_impulse,
 )
-from .joint_stops import pull_correction, pull_stop_impulse
+from .joint_stops import pull_stop_impulse
 from .mimic_joints import pull_mimics
 from .rules import pull_contact_factors
 
@@ -36,7 +39,7 @@ class RowAdjoint:
 
     gap: float
     """By its gap at the beginning of the physics step, and so on as in
-    :class:`~nerd_core.mechanics.kernel.constraint_solver.ConstraintRow`."""
+    :class:`~nerd_core.mechanics.kernel.constraint_rows.ConstraintRow`."""
     free_velocity: float
     gain: float
     velocity: float
@@ -194,9 +197,8 @@ def pull_contact(
     after = work.kept_rows[substep + 1]
     by_rows = adjoint.rows
     by_whitened = adjoint.whitened_rows
-    by_constants = adjoint.constants
+    by_anchors = adjoint.anchors
     by_softness = adjoint.softness
-    constants = weights.constants
     i = robot.joints.shape[0] + 3 * contact
     slot = int(work.contacts[contact])
     impulse, old = after[i].impulse, rows[i].impulse
@@ -207,16 +209,16 @@ def pull_contact(
         by_rows[i].impulse = 0.0
         by_rows[i + 1].impulse = 0.0
         by_rows[i + 2].impulse = 0.0
+        by_anchors[contact].second_impulse = wp.vec2()
         return by_solved
-    substep_dt = robot.solver.dt / float(robot.solver.substeps)
-    fastest = constants[Constant.MAX_CORRECTION_SPEED]
-    first, second = wp.dot(by_after, work.whitened_rows[i + 1]), wp.dot(by_after, work.whitened_rows[i + 2])
+    along = along_ground(work, i, by_after)
     by_new = by_rows[i].impulse
-    by_a, by_b = by_rows[i + 1].impulse + first, by_rows[i + 2].impulse + second
-    by_old_a, by_old_b = -first, -second
+    by_friction = wp.vec2(by_rows[i + 1].impulse, by_rows[i + 2].impulse) + along
+    by_old_friction = -along
+    by_second = wp.vec2() + by_anchors[contact].second_impulse  # a copy: it is written below
+    by_anchors[contact].second_impulse = wp.vec2()
     by_whitened[i + 1] = by_whitened[i + 1] + (after[i + 1].impulse - rows[i + 1].impulse) * by_after
     by_whitened[i + 2] = by_whitened[i + 2] + (after[i + 2].impulse - rows[i + 2].impulse) * by_after
-    by_old = float(0.0)
     gap = rows[i].gap + rows[i].displacement
     factors, by_factors = Factors(1.0), Factors()
     # What a contact gives way, and how much it is pressed at least.
@@ -230,109 +232,86 @@ def pull_contact(
         least_pressed = robot.solver.friction_floor * rows[i].approach / softened
     pressed = wp.max(impulse, least_pressed)
     if pressed > 0.0:
-        x, y = rows[i + 1], rows[i + 2]
         solved = before + (impulse - old) * work.whitened_rows[i]
         if robot.solver.hidden > 0:
             factors = contact_factors(robot, weights, work, substep, i, gap, near)
-        of_coefficient = factors[Factor.FRICTION_COEFFICIENT]
-        # Friction and its cone.
-        drift_rate = constants[Constant.FRICTION_RETURN] / substep_dt
-        return_rate = drift_rate * factors[Factor.FRICTION_RETURN]
-        friction_share = robot.solver.friction_share / robot.solver.softening
-        relaxation = friction_share * factors[Factor.FRICTION_RELAXATION]
-        x_softened, y_softened = x.delassus + soft, y.delassus + soft
-        x_velocity = x.free_velocity + wp.dot(work.whitened_rows[i + 1], solved) + return_rate * x.displacement
-        y_velocity = y.free_velocity + wp.dot(work.whitened_rows[i + 2], solved) + return_rate * y.displacement
-        a, b = x.impulse - relaxation / x_softened * x_velocity, y.impulse - relaxation / y_softened * y_velocity
-        size = wp.sqrt(a * a + b * b + EPSILON)
-        if friction_at_rest(robot, weights, slot) * of_coefficient * pressed < size:
-            coefficient = friction_of_sliding(robot, weights, slot)
-            share = coefficient * of_coefficient * pressed / size
-            if share < 1.0:
-                along = a * by_a + b * by_b
-                by_largest = along / size
-                by_a, by_b = share * (by_a - along / (size * size) * a), share * (by_b - along / (size * size) * b)
-                by_pressed = coefficient * of_coefficient * by_largest
-                if impulse >= least_pressed:
-                    by_new = by_new + by_pressed
-                else:
-                    by_rows[i].approach = by_rows[i].approach + robot.solver.friction_floor / softened * by_pressed
-                    by_softened = -pressed / softened * by_pressed
-                    by_soft = by_soft + by_softened
-                    by_rows[i].delassus = by_rows[i].delassus + robot.solver.softening * by_softened
-                pull_friction_of_sliding(robot, adjoint, slot, of_coefficient * pressed * by_largest)
-                by_factors[Factor.FRICTION_COEFFICIENT] = coefficient * pressed * by_largest
-        by_old_a = by_old_a + by_a
-        by_old_b = by_old_b + by_b
-        by_x, by_y = -relaxation / x_softened * by_a, -relaxation / y_softened * by_b
-        by_factors[Factor.FRICTION_RELAXATION] = -friction_share * (
-            x_velocity / x_softened * by_a + y_velocity / y_softened * by_b
-        )
-        by_x_softened, by_y_softened = -by_x * x_velocity / x_softened, -by_y * y_velocity / y_softened
-        by_soft = by_soft + by_x_softened + by_y_softened
-        by_rows[i + 1].delassus = by_rows[i + 1].delassus + by_x_softened
-        by_rows[i + 2].delassus = by_rows[i + 2].delassus + by_y_softened
-        by_rows[i + 1].free_velocity = by_rows[i + 1].free_velocity + by_x
-        by_rows[i + 2].free_velocity = by_rows[i + 2].free_velocity + by_y
-        by_rows[i + 1].displacement = by_rows[i + 1].displacement + return_rate * by_x
-        by_rows[i + 2].displacement = by_rows[i + 2].displacement + return_rate * by_y
-        by_return = by_x * x.displacement + by_y * y.displacement
-        by_factors[Factor.FRICTION_RETURN] = drift_rate * by_return
-        by_constants[Constant.FRICTION_RETURN] = (
-            by_constants[Constant.FRICTION_RETURN] + by_return * factors[Factor.FRICTION_RETURN] / substep_dt
-        )
-        by_whitened[i + 1] = by_whitened[i + 1] + by_x * solved
-        by_whitened[i + 2] = by_whitened[i + 2] + by_y * solved
-        by_solved = by_solved + by_x * work.whitened_rows[i + 1] + by_y * work.whitened_rows[i + 2]
-    # The normal.
-    by_change = wp.dot(by_solved, work.whitened_rows[i])
-    by_whitened[i] = by_whitened[i] + (impulse - old) * by_solved
-    by_new = by_new + by_change
-    by_old = -by_change
-    by_gap = float(0.0)
-    if impulse > 0.0:
-        initial_gap = rows[i].gap
-        rate = 1.0 / substep_dt
-        if initial_gap <= 0.0:
-            rate = constants[Constant.CONTACT_BAUMGARTE] / substep_dt
-        of_rate = rate_factor(factors, initial_gap)
-        velocity = rows[i].free_velocity + wp.dot(work.whitened_rows[i], before)
-        correction = wp.max(rate * of_rate * gap, -fastest)
-        if rows[i].bounce > 0.0:
-            correction = -rows[i].bounce
-        missing = velocity + correction
-        mass = factors[Factor.NORMAL_RELAXATION] / softened
-        by_velocity = -mass * by_new
-        by_rate = float(0.0)
-        if rows[i].bounce > 0.0:
-            by_rows[i].bounce = by_rows[i].bounce - by_velocity
-        else:
-            by_gap, by_rate = pull_correction(
+        anchors = kept_anchors_of(work, substep, contact)
+        friction = wp.vec2(rows[i + 1].impulse, rows[i + 2].impulse)
+        of_first, of_second, bears = friction - anchors.second_impulse, anchors.second_impulse, pressed
+        by_bears = float(0.0)
+        if anchors.has_second == 1:
+            bears = 0.5 * pressed
+            held = held_friction(
+                robot, weights, work, substep, contact, factors, soft, bears, anchors.drift, of_first, solved
+            )
+            braked = held + of_second - friction
+            after_first = solved + whitened_along_ground(work, i, braked)
+            pulled = pull_friction(
                 robot,
                 weights,
+                work,
                 adjoint,
-                int(Constant.CONTACT_BAUMGARTE),
-                of_rate,
-                initial_gap,
-                fastest,
-                gap,
-                by_velocity,
+                substep,
+                contact,
+                factors,
+                soft,
+                bears,
+                anchors.second_drift,
+                of_second,
+                after_first,
+                by_friction + by_second,
             )
-        by_factors[Factor.NORMAL_RELAXATION] = -missing / softened * by_new
-        if initial_gap > 0.0:
-            by_factors[Factor.OPEN_GAP_RATE] = by_rate
+            by_anchors[contact].second_drift = by_anchors[contact].second_drift + pulled.drift
+            by_bears = by_bears + pulled.bears
+            by_soft = by_soft + pulled.softness
+            by_factors = by_factors + pulled.factors
+            by_braking = whitened_along_ground(work, i, pulled.velocity)
+            by_solved = by_solved + by_braking
+            by_whitened[i + 1] = by_whitened[i + 1] + braked[0] * by_braking
+            by_whitened[i + 2] = by_whitened[i + 2] + braked[1] * by_braking
+            by_braked = along_ground(work, i, by_braking)
+            by_friction = by_friction + by_braked
+            by_old_friction = by_old_friction - by_braked
+            by_anchors[contact].second_impulse = pulled.impulse + by_braked
+        pulled = pull_friction(
+            robot,
+            weights,
+            work,
+            adjoint,
+            substep,
+            contact,
+            factors,
+            soft,
+            bears,
+            anchors.drift,
+            of_first,
+            solved,
+            by_friction,
+        )
+        by_anchors[contact].drift = by_anchors[contact].drift + pulled.drift
+        by_anchors[contact].second_impulse = by_anchors[contact].second_impulse - pulled.impulse
+        by_old_friction = by_old_friction + pulled.impulse
+        by_solved = by_solved + whitened_along_ground(work, i, pulled.velocity)
+        by_factors = by_factors + pulled.factors
+        by_soft = by_soft + pulled.softness
+        by_pressed = by_bears + pulled.bears
+        if anchors.has_second == 1:
+            by_pressed = 0.5 * by_pressed
+        if impulse >= least_pressed:
+            by_new = by_new + by_pressed
         else:
-            by_factors[Factor.PENETRATION_RATE] = by_rate
-        by_old = by_old + by_new
-        by_softened = mass * missing / softened * by_new
-        by_soft = by_soft + by_softened
-        by_rows[i].delassus = by_rows[i].delassus + robot.solver.softening * by_softened
-        by_rows[i].free_velocity = by_rows[i].free_velocity + by_velocity
-        by_whitened[i] = by_whitened[i] + by_velocity * before
-        by_solved = by_solved + by_velocity * work.whitened_rows[i]
+            by_rows[i].approach = by_rows[i].approach + robot.solver.friction_floor / softened * by_pressed
+            by_softened = -pressed / softened * by_pressed
+            by_soft = by_soft + by_softened
+            by_rows[i].delassus = by_rows[i].delassus + robot.solver.softening * by_softened
+    by_solved, by_old, by_gap, by_softened, of_normal = pull_normal(
+        robot, weights, work, adjoint, substep, i, factors, soft, before, by_solved, by_new
+    )
+    by_soft = by_soft + by_softened
+    by_factors = by_factors + of_normal
     by_rows[i].impulse = by_old
-    by_rows[i + 1].impulse = by_old_a
-    by_rows[i + 2].impulse = by_old_b
+    by_rows[i + 1].impulse = by_old_friction[0]
+    by_rows[i + 2].impulse = by_old_friction[1]
     if robot.solver.body_compliance > 0.0:
         by_softness[body] = by_softness[body] + by_soft
     if pressed > 0.0 and robot.solver.hidden > 0:
@@ -344,10 +323,51 @@ def pull_contact(
     return by_solved
 
 
-def make_pull_substep(is_driven: bool, is_coupled: bool) -> Any:
+@wp.func
+def turn_before(robot: Any, work: Any, contact: int):
+    """How many joints are solved before a contact; less than none where there is no such contact."""
+    turn = int(-1)
+    if contact >= 0:
+        turn = robot.slots[int(work.contacts[contact])].turn
+    return turn
+
+
+def make_pull_substep(is_driven: bool, is_coupled: bool, has_capsules: bool) -> Any:
     """The adjoint of a substep, compiled without what a robot has not; arguments as of
     :func:`~nerd_core.mechanics.kernel.constraint_solver.make_solver`.
     """
+
+    @wp.func
+    def pull_due(
+        robot: Any,
+        weights: Any,
+        gradients: Any,
+        work: Any,
+        adjoint: Any,
+        chunk: int,
+        substep: int,
+        contact: int,
+        near: float,
+        by_solved: Any,
+        zeros: Any,
+    ):
+        """The adjoint of a contact, or of both ends of the capsule of which it is the other one; returns derivatives
+        by all impulses before, and the contact before.
+        """
+        first = contact
+        if wp.static(has_capsules):  # noqa: SIM102 (Warp would ask the rest all the same)
+            if end_of_capsule(robot, work, contact) == OTHER_END:
+                first = contact - 1
+        before = work.kept_solved[substep, 1 + robot.joints.shape[0] + first]
+        if first == contact:
+            by_solved = pull_contact(
+                robot, weights, gradients, work, adjoint, chunk, substep, first, near, before, by_solved, zeros
+            )
+        elif wp.static(has_capsules):
+            by_solved = pull_capsule(
+                robot, weights, gradients, work, adjoint, chunk, substep, first, near, before, by_solved, zeros
+            )
+        return by_solved, first - 1
 
     @wp.func
     def pull_substep(
@@ -402,13 +422,14 @@ def make_pull_substep(is_driven: bool, is_coupled: bool) -> Any:
             by_rows[i].free_velocity = by_rows[i].free_velocity + by_velocity
             by_whitened[i] = by_whitened[i] + by_velocity * end
             by_solved = by_solved + by_velocity * whitened_rows[i]
-        for number in range(contacts):
-            contact = contacts - 1 - number
-            before = solved[1 + count + contact]
-            by_solved = pull_contact(
-                robot, weights, gradients, work, adjoint, chunk, substep, contact, near, before, by_solved, zeros
-            )
-        for number in range(count):
+        contact = contacts - 1
+        for number in range(count + 1):
+            while turn_before(robot, work, contact) >= count - number:
+                by_solved, contact = pull_due(
+                    robot, weights, gradients, work, adjoint, chunk, substep, contact, near, by_solved, zeros
+                )
+            if number == count:
+                break
             i = count - 1 - number
             before = solved[1 + i]
             if wp.static(is_driven):
