@@ -17,7 +17,9 @@ EVALUATIONS = (Evaluation(FORWARD, "driven", steps=100), Evaluation(FORWARD, ste
 MUCH_NOISE = ("agent.actor.distribution_cfg.init_std=1.0",)
 """Exploration with which the kept policy learned, before the agent had less."""
 POLICIES = (
-    PolicyTraining(FORWARD, iterations=240, seeds=(0, 1), physx_seeds=(0,), num_envs=256, episodes=256, seconds=240.0),
+    PolicyTraining(
+        FORWARD, iterations=240, seeds=(0, 1, 2), physx_seeds=(0,), num_envs=256, episodes=256, seconds=240.0
+    ),
     PolicyTraining(SIDEWAYS, iterations=150, num_envs=256, episodes=128, seconds=120.0, options=MUCH_NOISE),
 )
 

@@ -30,7 +30,7 @@ CONTACT_NETWORK = (
     *("--preset", "residual", "--within-data", "--precompute", "1600000", "--batch-size", "1024"),
     *("--network.width", "96", "--network.hidden", "128", "--network.kinks", "96", "--network.layers", "3"),
     *("--token.contact-motion", "--token.contact-fine", "--token.symmetric", "--token.told-view"),
-    *("--token.distinct-slots", "--optimiser.lr", "5e-3", "--regime-power", "0.5", "--updates", "28000"),
+    *("--token.distinct-slots", "--optimiser.lr", "5e-3", "--regime-power", "0.5", "--updates", "25500"),
     *("--validations", "6", "--validation-horizons", "10", "100", "--validation-trajectories", "256"),
 )
 """Network of what a ground adds, and its training."""
