@@ -120,4 +120,4 @@ NETWORK = Recipe(
     policies=(),
 )
 """The shipped model ``pendulum-network``, which knows no mechanics: without a ground it is nearer than the paper's
-network, over a ground up to twelve times as far."""
+network, over a ground up to ten times as far."""
