@@ -20,6 +20,7 @@ import warp as wp
 
 from nerd_core.robot.spec import RobotSpec
 
+from .free_body import FreeBody
 from .link_kinematics import LinkKinematics
 
 if TYPE_CHECKING:
@@ -175,6 +176,8 @@ def let_engine_rest(robot: Articulation, spec: RobotSpec, scene: InteractiveScen
         What gets the state into the engine.
     """
     asset: Any = robot
+    if isinstance(asset, FreeBody):  # its view is one of rigid bodies, without kinematics
+        return _nothing
     view, data = getattr(asset, "_root_view", None), asset.data
     is_known = type(view).__name__ == "OvPhysxView" and str(asset.device) == "cpu"
     if not is_known or data.has_joint_ordering or data.has_body_ordering:
