@@ -133,6 +133,16 @@ def test_pairs_that_may_not_touch_do_not():
     assert 1.0 - float(after[0] - after[1]) < 0.25
 
 
+def test_bodies_that_are_fixed_to_each_other_do_not_meet():
+    """Bodies between which there is no joint are no pair, for nothing could part them; others of them are."""
+    spec = pair_of(SPHERE, SMALL)
+    fixed = Body("c", "b", None, (0.1, 0.0, 0.0), inertia=Inertia(1.0, moments=(0.01, 0.01, 0.01)))
+    last = replace(fixed, name="d", parent="c")
+    slots = (*spec.slots, *sphere_slots("d", 0.2))
+    spec = replace(spec, bodies=(*spec.bodies, fixed, last), slots=slots, touching_bodies=(("a", "d"), ("b", "d")))
+    assert [pair.bodies for pair in SelfContacts(Multibody(spec), 9, 0.04).pairs] == [(1, 4)]
+
+
 def test_what_is_not_looked_at_is_said(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch):
     """Mechanics that is not asked for such contacts names how many pairs may touch, and the option."""
     monkeypatch.setattr(engine_settings, "_told", set())

@@ -354,7 +354,9 @@ def solve_contact(
     return solved
 
 
-def make_solver(is_driven: bool, is_coupled: bool, is_kept: bool = False, has_patches: bool = False) -> Any:
+def make_solver(
+    is_driven: bool, is_coupled: bool, is_kept: bool = False, has_patches: bool = False, solve_meeting: Any = None
+) -> Any:
     """The solver, compiled without what a robot has not.
 
     Args:
@@ -362,7 +364,9 @@ def make_solver(is_driven: bool, is_coupled: bool, is_kept: bool = False, has_pa
         is_coupled: Whether any joint follows another.
         is_kept: Whether rows and impulses of all substeps are kept for the adjoint.
         has_patches: Whether the contacts of a shape are one patch.
+        solve_meeting: What solves a contact between bodies of the robot; None for a robot without.
     """
+    has_meetings = solve_meeting is not None
 
     @wp.func
     def solve_constraints(robot: Any, weights: Any, work: Any, contacts: int, near: int, zeros: Any):
@@ -385,15 +389,18 @@ def make_solver(is_driven: bool, is_coupled: bool, is_kept: bool = False, has_pa
         joint_pos = work.joint_pos
         substep_dt = robot.solver.dt / float(robot.solver.substeps)
         count = joints.shape[0]
+        of_contacts = 3 * contacts
+        if wp.static(has_meetings):
+            of_contacts = of_contacts + 3 * work.meeting_count
         near_trait = CONTACT_COUNT_UNIT * float(near) - TRAIT_CENTRE
         solved = zeros
         moved = zeros
         for substep in range(robot.solver.substeps):
-            for i in range(count + 3 * contacts):
+            for i in range(count + of_contacts):
                 rows[i].free_velocity = rows[i].free_velocity + rows[i].gain
                 rows[i].velocity = rows[i].velocity + rows[i].gain
             if wp.static(is_kept):
-                keep_substep(work, substep, count + 3 * contacts)
+                keep_substep(work, substep, count + of_contacts)
                 keep_impulses(work, substep, 0, solved)
             if wp.static(is_coupled):
                 solved = solve_mimics(robot, work, solved)
@@ -413,7 +420,10 @@ def make_solver(is_driven: bool, is_coupled: bool, is_kept: bool = False, has_pa
                     if wp.static(is_kept):
                         keep_impulses(work, substep, 1 + count + contact, solved)
                     solved = solve_contact(robot, weights, work, substep, contact, near_trait, solved, zeros)
-            for i in range(count + 3 * contacts):
+            if wp.static(has_meetings):
+                for number in range(work.meeting_count):
+                    solved = solve_meeting(robot, weights, work, substep, contacts, number, near_trait, solved, zeros)
+            for i in range(count + of_contacts):
                 velocity = rows[i].free_velocity + wp.dot(whitened_rows[i], solved)
                 rows[i].velocity = velocity
                 way = velocity - (1.0 - (float(substep) + 0.5) / float(robot.solver.substeps)) * rows[i].own_motion
@@ -425,7 +435,7 @@ def make_solver(is_driven: bool, is_coupled: bool, is_kept: bool = False, has_pa
             if wp.static(is_kept):
                 keep_impulses(work, substep, -1, solved)
         if wp.static(is_kept):
-            keep_substep(work, robot.solver.substeps, count + 3 * contacts)
+            keep_substep(work, robot.solver.substeps, count + of_contacts)
         return solved, substep_dt * moved
 
     return solve_constraints
