@@ -10,10 +10,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from nerd_core.judging.windows import require_fitting
 from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.mechanics_prior import MechanicsPriorCfg
 from nerd_core.predictor.predictor import Predictor
+from nerd_core.recordings.fitting import require_fitting
 from nerd_core.recordings.reading import read_recordings
 from nerd_isaaclab.robots import dfki_pendulum
 from support.recorded_files import driven_pendulum_file

@@ -13,6 +13,8 @@ from mutations.places import (
     FIRST,
     GROUND,
     PLAY,
+    POLICY_DRIVEN,
+    POLICY_WORKER,
     REHEARSAL,
     REPORT,
     RESULTS,
@@ -32,6 +34,7 @@ from mutations.places import (
     TEST_CURVE,
     TEST_ELSEWHERE,
     TEST_EVALUATE,
+    TEST_EVALUATE_POLICY,
     TEST_FILLED,
     TEST_GROUND,
     TEST_HOVERS,
@@ -124,6 +127,13 @@ EXTENSION_FAULTS = (
     Fault(
         EVALUATE, "task=cfg.task or default_task(predictor.spec.name)", 'task=cfg.task or "NeRD-Ant-Run"', TEST_EVALUATE
     ),
+    # motions of a policy, in the solver and in the model
+    Fault(EVALUATE, "policy_noise=0.0,", "", TEST_EVALUATE_POLICY),
+    Fault(POLICY_DRIVEN, "sorted([*ended, *errors.left_guard])", "sorted(errors.left_guard)", TEST_EVALUATE_POLICY),
+    Fault(POLICY_DRIVEN, "truth[whole], states[whole], ended[whole]", "truth, states, ended", TEST_EVALUATE_POLICY),
+    Fault(POLICY_DRIVEN, 'cfg.given == "actions"', 'cfg.given == "nothing"', TEST_EVALUATE_POLICY),
+    Fault(POLICY_WORKER, "read(), states[-1]", "read(), read()", TEST_EVALUATE_POLICY),
+    Fault(POLICY_WORKER, "(ended == 0) & (terminated | truncated)", "terminated | truncated", TEST_EVALUATE_POLICY),
     # whom the model steps, whose history is emptied, and what the engine is left with
     Fault(STEP, "self._dynamics.reset(old ^ new)", "self._dynamics.reset(new)", TEST_STEP),
     Fault(STEP, "self._dynamics.reset(old ^ new)", "self._dynamics.reset(None)", TEST_STEP),

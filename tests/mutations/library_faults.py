@@ -19,6 +19,7 @@ from mutations.places import (
     COST,
     EMA,
     EVOLUTION,
+    FITTING,
     FOLDS,
     GRADIENT_COST,
     IDENTIFIABILITY,
@@ -28,6 +29,7 @@ from mutations.places import (
     KERNEL,
     MANY_STARTS,
     METRICS,
+    MOTION,
     ODE_JUDGE,
     PHYSICS,
     PLAUSIBLE,
@@ -48,8 +50,10 @@ from mutations.places import (
     TEST_ENGINES_LAW,
     TEST_EVALUATE,
     TEST_EVOLUTION,
+    TEST_FITTING,
     TEST_FOLDS,
     TEST_GRADIENT_COST,
+    TEST_IDENTIFICATION,
     TEST_JUDGE,
     TEST_JUDGE_ERRORS,
     TEST_KERNEL,
@@ -195,7 +199,8 @@ LIBRARY_FAULTS = (
         "firsts[: 1 - FIT_FRAMES, at.joint_pos], firsts",
         TEST_JUDGE,
     ),
-    Fault(JUDGE_WINDOWS, "if abs(ratio - 1.0) > STEP_TOLERANCE:", "if abs(ratio - 1.0) > 100:", TEST_JUDGE),
+    Fault(FITTING, "if abs(ratio - 1.0) > STEP_TOLERANCE:", "if abs(ratio - 1.0) > 100:", TEST_JUDGE),
+    Fault(FITTING, "at_steps_of(recordings, spec), spec=spec)", "at_steps_of(recordings, spec))", TEST_FITTING),
     Fault(
         JUDGE_WINDOWS, "np.cumsum(truth[:, spec.state.joint_pos], axis=1)", "truth[:, spec.state.joint_pos]", TEST_JUDGE
     ),
@@ -223,6 +228,11 @@ LIBRARY_FAULTS = (
     Fault(IDENTIFIABILITY, "if is_kept else float", "if True else float", TEST_TOLD),
     Fault(IDENTIFIABILITY, "found = torch.where(each.weights.abs() > 0.05, torch.inf, found)", "pass", TEST_TOLD),
     Fault(COST, "bad = ~(", "bad = False & (", TEST_WINDOWS),
+    # what a search learns, and from whose windows
+    Fault(COST, "learn if isinstance(learn, bool) else bool(found[name])", "bool(learn)", TEST_IDENTIFICATION),
+    Fault(MOTION, "range(self.emphasis.get(run.family, 1))", "range(1)", TEST_IDENTIFICATION),
+    Fault(MOTION, 'if part == "train":', "if True:", TEST_IDENTIFICATION),
+    Fault(MOTION, "if run.family not in self.left_out]", "if run.family]", TEST_IDENTIFICATION),
     # searches say what they found, and experiments count what they say
     Fault(MANY_STARTS, "errors.square().mean(-1)", "errors.square().sum(-1)", TEST_MANY_STARTS),
     Fault(EVOLUTION, "if costs[first] < best.value:", "if True:", TEST_EVOLUTION),

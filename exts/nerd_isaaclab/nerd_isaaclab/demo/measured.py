@@ -23,7 +23,7 @@ from .card import NEEDED
 from .commands import Commands, network_threads
 from .phases import MAX_RESULT_BYTES, Phase, explained_results, lock_folder, remove_phases, run_phases
 
-QUANTITIES = ("position_m", "position_share_of_width", "rotation_rad", "joint_rmse_rad")
+QUANTITIES = ("position_m", "position_share_of_width", "rotation_rad", "joint_rmse_rad", "horizon_s")
 """Errors that a card shows."""
 
 

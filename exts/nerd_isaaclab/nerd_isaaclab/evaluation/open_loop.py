@@ -28,6 +28,7 @@ from ..robots.registry import all_robots, robot_of_spec
 if TYPE_CHECKING:
     from nerd_core.predictor.predictor import Predictor
     from nerd_core.robot.spec import RobotSpec
+    from nerd_core.training.metrics import OpenLoopErrors
 
 SEED = 500
 """Seed of the roll-outs, as published; training data have others."""
@@ -49,8 +50,15 @@ class EvaluateCfg:
     """Task whose solver is the truth and whose resets are the first states; by default that of the record of the
     model's robot."""
     protocol: Literal["passive", "driven", "windows", "flights"] = "passive"
-    """passive: no effort. driven: controls drawn anew at each step over their whole range. windows, flights: of
-    recordings of the real mechanism, instead of roll-outs: all stretches of some steps, or whole runs."""
+    """passive: no effort. driven: controls drawn anew at each step over their whole range, or a policy. windows,
+    flights: of recordings of the real mechanism, instead of roll-outs: all stretches of some steps, or whole runs."""
+    policy: str | Path | None = None
+    """With the protocol driven: policy that drives the robot in the solver. Its file, the folder that
+    ``nerd rl export`` has written, or the log folder of its training."""
+    given: Literal["controls", "actions", "nothing"] = "controls"
+    """With a policy: what the model is given of the solver's run beside the first states. controls: the efforts.
+    actions: the actions, which the task's own controllers turn into efforts at the model's state. nothing: the policy
+    acts on the model's states."""
     initial: Literal["task", "wide"] = "task"
     """First states: as the task resets its robot, or from the wide ranges of training data."""
     teacher_mode: Literal["continuous", "rewritten"] = "continuous"
@@ -79,6 +87,17 @@ class EvaluateCfg:
                 f"got the horizon {max(self.horizons)} for roll-outs of {self.steps} steps, expected none beyond them: "
                 f"ask for --steps {max(self.horizons)} or leave it out"
             )
+        has_policy = self.policy is not None
+        if has_policy and self.protocol != "driven" or not has_policy and self.given != "controls":
+            raise ValueError(
+                f"got --protocol {self.protocol}, --policy {self.policy} and --given {self.given}, expected a policy "
+                "only with --protocol driven, and --given actions or nothing only with a policy"
+            )
+        if self.given != "controls" and (self.data is not None or self.initial != "task"):
+            raise ValueError(
+                f"got --given {self.given} with --data {self.data} and --initial {self.initial}, expected no --data: "
+                "such runs are not kept; and --initial task: they begin as the task resets its robot"
+            )
 
     @property
     def shown_horizons(self) -> tuple[int, ...]:
@@ -97,6 +116,10 @@ class EvaluateResult:
     """Task of the roll-outs."""
     protocol: str
     """Protocol of the roll-outs."""
+    policy: str | None
+    """Name of the policy that drove the robot in the solver; None where none did."""
+    given: str
+    """What the model was given of the solver's run beside the first states."""
     initial: str
     """First states of the roll-outs."""
     teacher_mode: str
@@ -160,6 +183,14 @@ def evaluate(cfg: EvaluateCfg, quiet: bool = False) -> EvaluateResult:
         )
     predictor = checkpoint.load(find_checkpoint(cfg.model)).eval()
     cfg = dataclasses.replace(cfg, task=cfg.task or default_task(predictor.spec.name))
+    if cfg.policy is not None:
+        from ..policies.load import load_policy
+
+        load_policy(cfg.policy)  # a wrong one is told at once
+    if cfg.given != "controls":
+        from .policy_driven import judge, order_of, play
+
+        return _result(cfg, predictor.spec, judge(play(order_of(cfg)), predictor))
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(cfg.data or scratch)
         # one batch of one engine
@@ -190,12 +221,17 @@ def measure(cfg: EvaluateCfg, predictor: Predictor, folder: Path) -> EvaluateRes
         folder: Roll-outs of the solver.
     """
     from nerd_core.data.dataset import TrajectoryDataset
-    from nerd_core.files.provenance import describe_run
     from nerd_core.training.metrics import open_loop
 
     dataset = TrajectoryDataset.open(folder, spec=predictor.spec)
-    errors = open_loop(predictor, dataset, cfg.steps, cfg.trajectories)
-    names = _published_names(predictor.spec)
+    return _result(cfg, predictor.spec, open_loop(predictor, dataset, cfg.steps, cfg.trajectories))
+
+
+def _result(cfg: EvaluateCfg, spec: RobotSpec, errors: OpenLoopErrors) -> EvaluateResult:
+    """What is told of errors."""
+    from nerd_core.files.provenance import describe_run
+
+    names = _published_names(spec)
     horizons = {
         horizon: {name: table.get(source) for name, source in names.items()}
         for horizon, table in errors.table(cfg.shown_horizons).items()
@@ -204,13 +240,15 @@ def measure(cfg: EvaluateCfg, predictor: Predictor, folder: Path) -> EvaluateRes
         model=Path(cfg.model).name,
         task=cfg.task or "",
         protocol=cfg.protocol,
+        policy=None if cfg.policy is None else Path(cfg.policy).name,
+        given=cfg.given,
         initial=cfg.initial,
         teacher_mode=cfg.teacher_mode,
         trajectories=errors.trajectories,
         diverged=errors.diverged,
         horizons=horizons,
         curves={name: curve.tolist() for name, curve in errors.curves.items()},
-        spec=predictor.spec.content_hash,
+        spec=spec.content_hash,
         provenance=describe_run(seeds={"roll-outs": cfg.seed}),
         left_guard=errors.left_guard,
         at_bounds=errors.at_bounds,
@@ -254,7 +292,9 @@ def _collection(cfg: EvaluateCfg) -> CollectCfg:
         steps=cfg.steps,
         num_envs=cfg.trajectories,
         seed=cfg.seed,
-        shares=dict(SHARES[cfg.protocol]),
+        shares={"policy": 1.0} if cfg.policy is not None else dict(SHARES[cfg.protocol]),
+        policy=cfg.policy,
+        policy_noise=0.0,
         initial=cfg.initial,
         teacher_mode=cfg.teacher_mode,
         physics=cfg.physics,

@@ -5,6 +5,7 @@
 
     nerd evaluate --model cartpole --protocol passive
     nerd evaluate --model runs/ant/best --task NeRD-Ant-Run --protocol driven --steps 500 --json ant.json --plot ant.png
+    nerd evaluate --model ant --protocol driven --policy policies/NeRD-Ant-Run --given actions --steps 100
     nerd evaluate --model runs/cube/best --data cube.h5 --protocol windows --window 80 --json cube.json
     nerd evaluate --model runs/cube/best --data cube.h5 --protocol flights --split val
     nerd evaluate --model runs/arm/best --data arm.h5 --protocol windows --seconds 0.5

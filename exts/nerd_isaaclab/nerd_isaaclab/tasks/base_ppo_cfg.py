@@ -29,15 +29,18 @@ class PPORunnerCfg(RslRlOnPolicyRunnerCfg):
         max_grad_norm=1.0,
     )
 
-    def set_networks(self, hidden_dims: list[int], activation: str, obs_normalization: bool) -> None:
+    def set_networks(
+        self, hidden_dims: list[int], activation: str, obs_normalization: bool, init_std: float = 1.0
+    ) -> None:
         """Give actor and critic a perceptron each.
 
         Args:
             hidden_dims: Widths of its layers.
             activation: Name of its activation.
             obs_normalization: Whether observations are normalised by their running mean and spread.
+            init_std: Standard deviation of the actions at the beginning.
         """
         settings = {"hidden_dims": hidden_dims, "activation": activation, "obs_normalization": obs_normalization}
-        exploration = RslRlMLPModelCfg.GaussianDistributionCfg(init_std=1.0)
+        exploration = RslRlMLPModelCfg.GaussianDistributionCfg(init_std=init_std)
         self.actor = RslRlMLPModelCfg(**settings, distribution_cfg=exploration)
         self.critic = RslRlMLPModelCfg(**settings)

@@ -6,6 +6,7 @@
 .. code-block:: bash
 
     nerd data import cube.h5 --split train --out data/cube
+    nerd data import cube.h5 --robot simulated/spec.json --out data/cube   # for a model of a simulated cube
     nerd data import logs/run.csv --columns map.json --robot arm.urdf --out data/arm
     nerd data import pendulum.h5 --rate 100 --effort commanded --delay 0.008 --out data/pendulum
 """
@@ -21,7 +22,8 @@ import tyro
 from ..files.bounds import bounded, check_bounds
 from ..files.outputs import require_folder
 from ..recordings.conversion import ConversionCfg, converted, write_dataset
-from ..recordings.reading import read_recordings
+from ..recordings.fitting import for_robot
+from ..recordings.reading import HDF5, read_recordings, read_specification
 from .terminal import say
 
 
@@ -37,7 +39,8 @@ class Import:
     columns: Path | None = None
     """Map of the columns, for all but HDF5; by default ``<name>.columns.json`` beside the log."""
     robot: Path | None = None
-    """The robot, for all but HDF5: a URDF file, or a specification such as the ``spec.json`` of a model."""
+    """The robot: a URDF file, or a specification such as the ``spec.json`` of a model. HDF5 files say themselves which
+    robot they are of; for them a specification of the same mechanism makes data that a model of it can go on with."""
     split: str = "all"
     """Split to take, for instance ``train`` or ``val``; ``all`` for all, each in a shard of its name."""
     family: tuple[str, ...] = ()
@@ -61,6 +64,8 @@ def import_recordings(command: Import) -> int:
     """
     require_folder(command.out, "--out")
     recordings = read_recordings(command.path, command.columns, command.robot).of_split(command.split)
+    if command.robot is not None and command.path.suffix.lower() in HDF5:
+        recordings = for_robot(recordings, read_specification(command.robot))
     if command.family:
         recordings = recordings.where(lambda each: each.family in command.family, f"families {command.family}")
     if command.without_family:

@@ -18,14 +18,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..recordings.conversion import ConversionCfg, converted, mean_effort, motion_of, signal_of, without_gaps
+from ..recordings.conversion import ConversionCfg, mean_effort, motion_of, signal_of, without_gaps
 from ..recordings.derivatives import FIT_FRAMES, end_fit
+from ..recordings.fitting import at_steps_of
 from ..recordings.recording import Recording, RecordingError, RecordingSet
 from ..robot.spec import RobotSpec
 from .config import DEFAULT_SECONDS, DEFAULT_WINDOW, STRIDES, JudgeCfg, Protocol
-
-STEP_TOLERANCE = 0.02
-"""By how much the step of a model may differ from that of the frames, as a share."""
 
 HOLD_RAD = 0.5
 """A link that stays within this of upright is held there [rad]."""
@@ -55,46 +53,6 @@ def judged_recordings(recordings: RecordingSet, split: str) -> RecordingSet:
         return recordings.of_split(split)
     others = [name for name in recordings.splits if name != "train"]
     return recordings.where(lambda each: each.split in others, "a split") if others else recordings
-
-
-def at_steps_of(recordings: RecordingSet, spec: RobotSpec) -> RecordingSet:
-    """The recordings for trajectories at the control steps of a model.
-
-    Args:
-        recordings: The recordings.
-        spec: The robot of the model, whose states are as those of the recordings.
-    """
-    require_fitting(recordings.spec, spec)
-    if recordings.time_base == "rate":
-        ratio = spec.control_dt * recordings.rate
-        if abs(ratio - 1.0) > STEP_TOLERANCE:
-            raise RecordingError(
-                f"got a model with steps of {spec.control_dt * 1e3:.4g} ms for frames of "
-                f"{1e3 / recordings.rate:.4g} ms, expected the same: import the file with --rate, and train on that"
-            )
-        return recordings
-    return converted(recordings, ConversionCfg(rate=1.0 / spec.control_dt))
-
-
-def require_fitting(recorded: RobotSpec, spec: RobotSpec) -> None:
-    """Raises :class:`RecordingError` if the states of a model are not those of recordings.
-
-    Args:
-        recorded: The robot of the recordings.
-        spec: The robot of the model. Masses, slots, drives and its name may differ.
-    """
-
-    def shape(robot: RobotSpec) -> tuple:
-        joints = tuple((joint.name, joint.kind) for joint in robot.joints)
-        return robot.floating_base, joints, tuple((each.joint, each.kind) for each in robot.controls)
-
-    if shape(recorded) != shape(spec):
-        got, expected = (
-            f"a {'free' if robot.floating_base else 'fixed'} base with the joints {list(robot.joint_names)} and "
-            f"{robot.control_dim} controls"
-            for robot in (spec, recorded)
-        )
-        raise RecordingError(f"got a model of {got}, expected {expected}: is it a model of this mechanism?")
 
 
 def window_steps(recordings: RecordingSet, cfg: JudgeCfg, dt: float) -> tuple[int, int]:
@@ -179,4 +137,4 @@ def _is_held(spec: RobotSpec, truth: np.ndarray) -> bool:
     return bool((np.cos(absolute) < -np.cos(HOLD_RAD)).all())
 
 
-__all__ = ["Window", "at_steps_of", "judged_recordings", "require_fitting", "window_steps", "windows"]
+__all__ = ["Window", "judged_recordings", "window_steps", "windows"]

@@ -92,10 +92,7 @@ def read_robot(path: str | Path, columns: ColumnMap) -> RobotSpec:
     """
     path = Path(path)
     if path.suffix.lower() == ".json":
-        try:
-            return RobotSpec.load(path)
-        except SpecError as error:
-            raise RecordingError(printable(str(error)[:1000])) from None
+        return read_specification(path)
     if path.suffix.lower() != ".urdf":
         raise RecordingError(
             f"got the robot '{path.name}', expected a URDF file or a specification (.json). Of a USD or MJCF file take "
@@ -109,6 +106,18 @@ def read_robot(path: str | Path, columns: ColumnMap) -> RobotSpec:
         return replace(spec, controls=tuple(Control(name, columns.control_kind) for name in moved))
     except SpecError as error:
         raise RecordingError(f"the map of columns and '{path.name}': {error}") from None
+
+
+def read_specification(path: str | Path) -> RobotSpec:
+    """The specification in a file.
+
+    Args:
+        path: Specification (``.json``).
+    """
+    try:
+        return RobotSpec.load(path)
+    except SpecError as error:
+        raise RecordingError(printable(str(error)[:1000])) from None
 
 
 def is_recording(path: str | Path) -> bool:
@@ -155,4 +164,4 @@ def _tables(path: Path) -> tuple[dict[str, Table], str, ColumnMap | None]:
     raise RecordingError(f"got '{path.name}', expected a file that ends with {', '.join(FORMATS)}")
 
 
-__all__ = ["file_digest", "is_recording", "read_recordings", "read_robot"]
+__all__ = ["HDF5", "file_digest", "is_recording", "read_recordings", "read_robot", "read_specification"]

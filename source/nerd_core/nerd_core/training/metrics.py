@@ -154,15 +154,16 @@ def predict(predictor: Predictor, state: Tensor, controls: Tensor, ground: Groun
     return torch.stack([state, *states], 1)
 
 
-def compare(spec: RobotSpec, states: Tensor, truth: Tensor) -> OpenLoopErrors:
+def compare(spec: RobotSpec, states: Tensor, truth: Tensor, bounds: MotionBounds | None = None) -> OpenLoopErrors:
     """Errors of given roll-outs.
 
     Args:
         spec: The robot.
         states: Predicted states, the first included, shape (B, H + 1, S).
         truth: True states, shape (B, H + 1, S).
+        bounds: What holds the model near its data, if anything does.
     """
-    return _join(spec, [_errors(spec, states, truth)])
+    return _join(spec, [_errors(spec, states, truth, bounds)])
 
 
 def open_loop(
