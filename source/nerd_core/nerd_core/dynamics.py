@@ -270,12 +270,13 @@ def rollout(
     ground: Ground | None = None,
     history: Past | None = None,
     parameters: PhysicalParameters | None = None,
+    memory: Tensor | None = None,
 ) -> Tensor:
     """Predicts a trajectory from its first state and the controls.
 
     A pure function, without a guard: gradients flow from every state to the first one, the controls and the weights of
     the predictor. Contacts are those of the predicted states. What a prior remembers beside the state, as where feet
-    were put down, is left out: :class:`NeuralDynamics` has it, and :func:`rollout_states` with a cache.
+    were put down, is left out unless a memory to begin with is given.
 
     Args:
         predictor: The learned dynamics.
@@ -286,13 +287,22 @@ def rollout(
             default nothing.
         parameters: What of the robots differs from the specification, the same over the motion, leading dimension (B,)
             or none. Only for a predictor that takes them. Gradients flow to them, too.
+        memory: What the prior remembers at the beginning, from :meth:`Predictor.new_memory`: it goes along then, and
+            gradients through it; None to go without.
 
     Returns:
         States, the first included, shape (B, H + 1, S).
     """
     held = controls.unbind(-2)
     states = rollout_states(
-        predictor, state, lambda step, _: held[step], len(held), ground, history=history, parameters=parameters
+        predictor,
+        state,
+        lambda step, _: held[step],
+        len(held),
+        ground,
+        history=history,
+        parameters=parameters,
+        memory=memory,
     )
     return torch.stack([state, *states], -2)
 
@@ -308,6 +318,7 @@ def rollout_states(
     history: Past | None = None,
     cache: Cache | None = None,
     parameters: PhysicalParameters | None = None,
+    memory: Tensor | None = None,
 ) -> Iterator[Tensor]:
     """Gives the states of a roll-out one by one, without the first. Contacts are those of the predicted states.
 
@@ -322,11 +333,13 @@ def rollout_states(
         cache: A history that is changed in place, from :meth:`Predictor.init_cache`: faster for a network with memory,
             with what a prior remembers, without gradients, and instead of ``history``.
         parameters: What of the robots differs from the specification, see :func:`rollout`.
+        memory: What the prior remembers at the beginning, see :func:`rollout`; not with a cache, which has it.
     """
     for step in range(steps):
         contacts, held = predictor.contacts(state, ground, env_ids), control(step, state)
         if cache is None:
-            prediction, history = predictor.extend(state, held, contacts, history, parameters)
+            prediction, history = predictor.extend(state, held, contacts, history, parameters, memory)
+            memory = prediction.memory
         else:
             prediction = predictor.step(state, held, contacts, cache, parameters)
         state = predictor.next_state(state, prediction)

@@ -44,6 +44,9 @@ class TrajectoryBatch:
     """States, shape (B, L + 1, S)."""
     control: torch.Tensor
     """Controls held during each step, shape (B, L, C)."""
+    memory: torch.Tensor | None = None
+    """What a model's prior remembers before each step, shape (B, L, ...), which is not recorded; None for nothing, see
+    :mod:`nerd_core.training.remembered`."""
 
     def __init__(self, state: torch.Tensor, control: torch.Tensor, ground: torch.Tensor | None = None, **recorded: Any):
         """Takes tensors as they are.
@@ -81,7 +84,9 @@ class TrajectoryBatch:
         return self._map(torch.Tensor.pin_memory)
 
     def _map(self, change: Callable[[torch.Tensor], torch.Tensor]) -> TrajectoryBatch:
-        return TrajectoryBatch(**{name: change(tensor) for name, tensor in self.arrays.items()})
+        found = TrajectoryBatch(**{name: change(tensor) for name, tensor in self.arrays.items()})
+        found.memory = None if self.memory is None else change(self.memory)
+        return found
 
 
 class TrajectoryDataset:

@@ -56,8 +56,8 @@ class MechanicsCfg:
     size of one of them."""
     friction_memory: bool | None = None
     """Whether steps in a row remember where feet were put down, as PhysX does, so that a robot that stands stays; see
-    :mod:`nerd_core.mechanics.friction_anchors`. By default with the law ``engine``. Single steps, and motion through
-    which gradients flow, have no memory."""
+    :mod:`nerd_core.mechanics.friction_anchors`. By default with the law ``engine``. Single steps have one where
+    they are given one, as training gives it (``TrainCfg.remembered``)."""
     blueprints: tuple[Blueprint, ...] = ()
     """Networks that change quantities of each physics step, in this order."""
 

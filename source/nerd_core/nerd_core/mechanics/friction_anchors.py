@@ -14,12 +14,14 @@ A memory is a tensor of shape (M, K, 12) for the K slots of a solver. Of either 
 in the axes of the body when the anchor was made, and the point on the ground [m], in the axes of the environment. Zeros
 are no anchor, so that a memory that is cleared is a new one.
 
-Derivatives do not go through a memory: where gradients are asked for there is none.
+Derivatives go through a memory as through a state: anchors are points of earlier states. Which anchors there are, and
+when they end, has no derivative.
 
 Example::
 
-    memory = mechanics.new_memory(len(state))
+    memory = mechanics.new_memory(len(state), state)
     change = mechanics.remembering(state, control, contacts, memory)  # memory is that of the next state now
+    change, after = mechanics.with_memory(state, control, contacts, memory)  # the same with gradients; memory is kept
 """
 
 from __future__ import annotations

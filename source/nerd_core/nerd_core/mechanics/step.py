@@ -36,6 +36,7 @@ from .kernel.verification import (
     OF_DRIVES,
     TRIAL_STATES,
     Step,
+    StepWithMemory,
     differentiated_otherwise,
     kernels_rest,
     trial_parameters,
@@ -149,6 +150,30 @@ class Mechanics(TorchMechanics):
         own = self if rows is None else self.with_parameters(rows)
         return self._change(state, own._next_state(state, control, contacts, memory=memory))
 
+    def with_memory(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None,
+        memory: Tensor,
+        parameters: PhysicalParameters | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """The change of state with a memory of friction, and the memory after it, of shapes (..., D) and (..., K, 12).
+        Gradients flow through both, and to the memory before; nothing is changed in place.
+
+        Args:
+            state: States, shape (..., S).
+            control: Efforts held over the step [N m or N], shape (..., C).
+            contacts: Contacts of ``state`` of all slots.
+            memory: What the step before left, or :meth:`new_memory`, shape (..., K, 12).
+            parameters: What differs from the specification.
+        """
+        lead, state, control, contacts, rows = self._flat(state, control, contacts, parameters)
+        memory = memory.reshape(len(state), *memory.shape[-2:])
+        step = self._step_with_memory(state, control, contacts, memory, rows)
+        next_state, after = step(state, control, contacts, memory)
+        return self._change(state, next_state).reshape(*lead, -1), after.reshape(*lead, *after.shape[1:])
+
     def smoothed(self, smoothing_time: float) -> Mechanics:
         """The same mechanics with smoother contacts, see :attr:`MechanicsCfg.smoothing_time`; weights are shared."""
         if not isinstance(self.solver, ConstraintSolver):
@@ -201,27 +226,68 @@ class Mechanics(TorchMechanics):
         """What takes this step: the kernel where it can, with its adjoint where gradients are asked for, else
         PyTorch.
         """
-        inputs = [state, control, *self.solver.parameters(), *(() if contacts is None else contacts.tensors()[:2])]
-        inputs += [] if rows is None else [getattr(rows, name) for name in rows.given]
-        wants_gradient = torch.is_grad_enabled() and any(each.requires_grad for each in inputs)
-        kernel, kind = self._kernel_for(state, control, contacts, rows), _kind(state, rows)
+        kernel = self._kernel_for(state, control, contacts, rows)
         if kernel is None:
             return self._torch_step(rows)
-        if not wants_gradient:
+        if not self._wants_gradient(state, control, contacts, rows):
             return partial(kernel, rows=rows)
+        gradient = self._gradient_for(kernel, state, control, rows)
+        return self._torch_step(rows) if gradient is None else partial(gradient, rows=rows)
+
+    def _step_with_memory(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None,
+        memory: Tensor,
+        rows: PhysicalParameters | None,
+    ) -> StepWithMemory:
+        """What takes this step with a memory, as :meth:`_step_for`."""
+        kernel = self._kernel_for(state, control, contacts, rows)
+        if kernel is not None and memory.dtype == state.dtype:
+            if not self._wants_gradient(state, control, contacts, rows, memory):
+                return partial(kernel.with_memory, rows=rows)
+            gradient = self._gradient_for(kernel, state, control, rows)
+            if gradient is not None:
+                return partial(gradient.with_memory, rows=rows)
+        return self._torch_step_with_memory(rows)
+
+    def _wants_gradient(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None,
+        rows: PhysicalParameters | None,
+        *others: Tensor,
+    ) -> bool:
+        """Whether derivatives of a step are asked for, by anything that it is made of."""
+        inputs = [state, control, *others, *self.solver.parameters()]
+        inputs += [] if contacts is None else contacts.tensors()[:2]
+        inputs += [] if rows is None else [getattr(rows, name) for name in rows.given]
+        return torch.is_grad_enabled() and any(each.requires_grad for each in inputs)
+
+    def _gradient_for(
+        self, kernel: RobotKernel, state: Tensor, control: Tensor, rows: PhysicalParameters | None
+    ) -> RobotGradient | None:
+        """The kernel's adjoint, made and tried when it is asked for first; None where PyTorch differentiates."""
+        kind = _kind(state, rows)
         if kind not in self._gradients:
             states, controls = _finite(state, control)
             if not len(states):
-                return self._torch_step(rows)  # there will be other states
+                return None  # there will be other states
             parameters = self._trial_parameters(state, kind)
-            args = self.spec, kernel, states, controls, self._torch_step, parameters
+            remembers = self._torch_step_with_memory if self.has_memory else None
+            args = self.spec, kernel, states, controls, self._torch_step, parameters, remembers
             self._gradients[kind] = verified_gradient(*args)
-        gradient = self._gradients[kind]
-        return self._torch_step(rows) if gradient is None else partial(gradient, rows=rows)
+        return self._gradients[kind]
 
     def _torch_step(self, rows: PhysicalParameters | None) -> Step:
         """The step in PyTorch."""
         return (self if rows is None else self.with_parameters(rows))._next_state
+
+    def _torch_step_with_memory(self, rows: PhysicalParameters | None) -> StepWithMemory:
+        """The step with a memory in PyTorch."""
+        return (self if rows is None else self.with_parameters(rows))._with_memory
 
     def _trial_parameters(self, state: Tensor, kind: tuple[torch.device, bool | None]) -> PhysicalParameters | None:
         """Parameters by which kernels of a kind are tried."""

@@ -140,14 +140,27 @@ class TorchMechanics(nn.Module):
         """States at the end of a control step, the root's position counted from where it began, shape (M, S). A memory
         is changed in place.
         """
-        anchors = None
-        if memory is not None:
-            anchors = FrictionAnchors.read(memory, state[:, self.spec.state.root_pos] if self._root_dim else None)
-        with exact_products(state.device):
-            next_state, anchors = self._advance(state, control, contacts, recorder, anchors)
-        if memory is not None and anchors is not None:
-            memory.copy_(anchors.written())
+        if memory is None:
+            with exact_products(state.device):
+                return self._advance(state, control, contacts, recorder, None)[0]
+        next_state, after = self._with_memory(state, control, contacts, memory, recorder)
+        memory.copy_(after)
         return next_state
+
+    def _with_memory(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None,
+        memory: Tensor,
+        recorder: ForceRecorder | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """What :meth:`_next_state` says, and the memory after it, shape (M, K, 12)."""
+        anchors = FrictionAnchors.read(memory, state[:, self.spec.state.root_pos] if self._root_dim else None)
+        with exact_products(state.device):
+            next_state, after = self._advance(state, control, contacts, recorder, anchors)
+        assert after is not None  # anchors went in
+        return next_state, after.written()
 
     def _advance(
         self,

@@ -95,6 +95,17 @@ class MechanicsPrior(Prior):
         return self.mechanics.remembering(state, control, contacts, memory, parameters)
 
     @override
+    def with_memory(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None,
+        memory: Tensor,
+        parameters: PhysicalParameters | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        return self.mechanics.with_memory(state, control, contacts, memory, parameters)
+
+    @override
     def update_input_statistics(self, state: Tensor, control: Tensor, contacts: Contacts | None) -> None:
         self.mechanics.update_statistics(state, control, contacts)
 

@@ -35,6 +35,8 @@ class Prediction:
     body_forces: BodyForces | None = None
     """Contact forces and what joints carry, by a prior that knows them; None unless they were asked for. Of
     :attr:`change` they explain what the prior says, not what a network adds to it."""
+    memory: Tensor | None = None
+    """What the prior remembers after the step, see :meth:`Predictor.extend`; None unless it was given a memory."""
     members: Prediction | None = None
     """What each member of an ensemble says, shapes (E, ..., D) and so on; None for a single network. A loss should be
     taken of these: the members must learn apart."""

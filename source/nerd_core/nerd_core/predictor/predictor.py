@@ -114,6 +114,7 @@ class Predictor(nn.Module):
         control: Tensor,
         contacts: Contacts | None = None,
         parameters: PhysicalParameters | None = None,
+        memory: Tensor | None = None,
     ) -> Prediction:
         """Predicts every step of some sequences, each from its own past only.
 
@@ -122,11 +123,13 @@ class Predictor(nn.Module):
             control: Controls held over each step, shape (B, T, C).
             contacts: Contacts of the states, leading dimensions (B, T). None only if the predictor sees none.
             parameters: What of the robot differs from its specification, see :attr:`takes_parameters`.
+            memory: What the prior remembers at the beginning of each step, see :meth:`new_memory`, leading dimensions
+                (B, T); by default it goes without.
 
         Returns:
             Predictions, leading dimensions (B, T).
         """
-        return self.decode(self.encode(state, control, contacts, parameters), state)
+        return self.decode(self.encode(state, control, contacts, parameters, memory), state)
 
     def encode(
         self,
@@ -134,6 +137,7 @@ class Predictor(nn.Module):
         control: Tensor,
         contacts: Contacts | None = None,
         parameters: PhysicalParameters | None = None,
+        memory: Tensor | None = None,
     ) -> Encoded:
         """What the network is given, and what the prior predicts. The first half of :meth:`forward`.
 
@@ -142,12 +146,25 @@ class Predictor(nn.Module):
             control: Controls held over the step, shape (..., C).
             contacts: Contacts of the states, same leading dimensions. None only if the predictor sees none.
             parameters: What of the robot differs from its specification, see :attr:`takes_parameters`.
+            memory: See :meth:`forward`, same leading dimensions.
         """
+        return self._encoded_with_memory(state, control, contacts, parameters, memory)[0]
+
+    def _encoded_with_memory(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None,
+        parameters: PhysicalParameters | None,
+        memory: Tensor | None,
+    ) -> tuple[Encoded, Tensor | None]:
+        """What :meth:`encode` says, and what the prior remembers after the step."""
         self._check_lengths(state, control)
         if self.prior is None:
             self._refuse_parameters(parameters)
-            return self.residual.encode(state, control, contacts, None)
-        return self._encoded(state, control, contacts, self._prior_change(state, control, contacts, parameters))
+            return self.residual.encode(state, control, contacts, None), None
+        change, after = self._prior_change(state, control, contacts, parameters, memory)
+        return self._encoded(state, control, contacts, change), after
 
     def _check_lengths(self, state: Tensor, control: Tensor) -> None:
         """Raises ValueError for states or controls of another robot."""
@@ -178,11 +195,13 @@ class Predictor(nn.Module):
         control: Tensor,
         contacts: Contacts | None = None,
         parameters: PhysicalParameters | None = None,
+        memory: Tensor | None = None,
     ) -> Prediction:
         """What the prior predicts, without the network; arguments as of :meth:`encode`."""
         if self.prior is None:
             raise ValueError(f"got no prior in the predictor of '{self.spec.name}', expected one")
-        return Prediction(self.change_normaliser(self._prior_change(state, control, contacts, parameters)))
+        change, after = self._prior_change(state, control, contacts, parameters, memory)
+        return Prediction(self.change_normaliser(change), memory=after)
 
     def prefill(
         self,
@@ -203,6 +222,7 @@ class Predictor(nn.Module):
         contacts: Contacts | None = None,
         past: Past | None = None,
         parameters: PhysicalParameters | None = None,
+        memory: Tensor | None = None,
     ) -> tuple[Prediction, Past]:
         """Predicts one more step. Functional: gradients flow to the inputs, the weights and through the past.
 
@@ -212,13 +232,27 @@ class Predictor(nn.Module):
             contacts: Contacts of the states, leading dimension (B,). None only if the predictor sees none.
             past: What the call before, or :meth:`prefill`, returned; None at the start.
             parameters: What of the robot differs from its specification, see :attr:`takes_parameters`.
+            memory: What the prior remembers, from :meth:`new_memory` or :attr:`Prediction.memory` of the step before,
+                leading dimension (B,); by default it goes without. Gradients flow through it, too.
         """
-        return self.residual.extend(self.encode(state, control, contacts, parameters), state, past)
+        encoded, after = self._encoded_with_memory(state, control, contacts, parameters, memory)
+        prediction, past = self.residual.extend(encoded, state, past)
+        return (prediction if after is None else replace(prediction, memory=after)), past
+
+    def new_memory(self, batch: int, device: torch.device | str | None = None) -> Tensor | None:
+        """What the prior remembers of environments in which nothing has happened yet, as where feet were put down; None
+        for a predictor that remembers nothing beside the state and the history of its network.
+
+        Args:
+            batch: Environments.
+            device: By default that of the predictor.
+        """
+        return None if self.prior is None else self.prior.new_memory(batch, device)
 
     def init_cache(self, batch: int, device: torch.device | str | None = None) -> Cache:
         """An empty history of ``batch`` environments for :meth:`step`: of the network, and what the prior remembers."""
         cache = self.residual.init_cache(batch, device)
-        memory = None if self.prior is None else self.prior.new_memory(batch, device)
+        memory = self.new_memory(batch, device)
         return cache if memory is None else cache | {MEMORY: memory.unsqueeze(0)}
 
     @torch.no_grad()
@@ -232,7 +266,8 @@ class Predictor(nn.Module):
         forces: Forces = "none",
     ) -> Prediction:
         """Predicts one more step of every environment and updates the cache in place. Without gradients. What a prior
-        remembers, as where feet were put down, is used here alone: :meth:`forward` and :meth:`extend` go without.
+        remembers, as where feet were put down, is in the cache; :meth:`forward` and :meth:`extend` go without it unless
+        they are given a memory.
 
         Args:
             state: States, shape (B, S).
@@ -267,14 +302,21 @@ class Predictor(nn.Module):
             clear(cache[MEMORY], envs)
 
     def _prior_change(
-        self, state: Tensor, control: Tensor, contacts: Contacts | None, parameters: PhysicalParameters | None
-    ) -> Tensor:
-        """The change of state that the prior predicts."""
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None,
+        parameters: PhysicalParameters | None,
+        memory: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor | None]:
+        """The change of state that the prior predicts, and what it remembers then."""
         assert self.prior is not None  # the callers have looked
-        if parameters is None or not parameters.given:
-            return self.prior(state, control, contacts)
         self._refuse_parameters(parameters)
-        return self.prior(state, control, contacts, parameters)
+        if memory is not None:
+            return self.prior.with_memory(state, control, contacts, memory, parameters)
+        if parameters is None or not parameters.given:
+            return self.prior(state, control, contacts), None
+        return self.prior(state, control, contacts, parameters), None
 
     def _refuse_parameters(self, parameters: PhysicalParameters | None) -> None:
         """Raises ValueError for parameters that the predictor cannot take."""

@@ -169,6 +169,27 @@ class Prior(nn.Module, ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} has no memory: expected a method 'remembering'")
 
+    def with_memory(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None,
+        memory: Tensor,
+        parameters: PhysicalParameters | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """The change of state with a memory, and the memory after the step, with gradients through both and to the
+        memory before, which is not changed. Only with :meth:`new_memory`.
+
+        Args:
+            state: States, shape (..., S).
+            control: Controls held over the step, shape (..., C).
+            contacts: Contacts of the states; None if the robot touches nothing.
+            memory: What the step before left, shape (..., *) with what :meth:`new_memory` has for one environment.
+            parameters: What of the robot differs from its specification, only with
+                :attr:`PriorTraits.takes_parameters`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no memory: expected a method 'with_memory'")
+
     def update_statistics(self, state: Tensor, change: Tensor) -> None:
         """Takes transitions of the training data into its statistics, if it has any.
 

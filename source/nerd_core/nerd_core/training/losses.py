@@ -15,6 +15,8 @@ accurate. For the same reason the one-step loss takes its means within each regi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 
@@ -126,7 +128,7 @@ def one_step_loss(
     if contacts is None:
         contacts = predictor.contacts(state, ground_of(batch))
     predict = predictor.prior_prediction if prior_only else predictor
-    prediction = predict(state, batch.control, contacts)
+    prediction = predict(state, batch.control, contacts, memory=batch.memory)
     prediction = prediction.members or prediction
     error = prediction.change - predictor.target(state, next_state)
     if prediction.log_var is not None:
@@ -156,7 +158,7 @@ def rollout_loss(predictor: Predictor, batch: TrajectoryBatch, steps: int, scale
 
         L = 1/D sum_d log(mean_k mean_i (x[i, k, d] / k)^2)
 
-    Contacts are those of the predicted states.
+    Contacts are those of the predicted states. Where windows have a memory, that of the first state goes along.
 
     Args:
         predictor: The model. Of an ensemble, the mean is rolled out.
@@ -167,13 +169,24 @@ def rollout_loss(predictor: Predictor, batch: TrajectoryBatch, steps: int, scale
     Returns:
         The loss, shape ().
     """
-    states = rollout_states(
-        predictor, batch.state[:, 0], lambda step, _: batch.control[:, step], steps, ground_of(batch)
-    )
+    states = recorded_rollout(predictor, batch, steps)
     squares = [
         scale.distance(batch.state[:, step], state).square().mean(0) / step**2 for step, state in enumerate(states, 1)
     ]
     return mean_log(torch.stack(squares).mean(0))
+
+
+def recorded_rollout(predictor: Predictor, batch: TrajectoryBatch, steps: int) -> Iterator[Tensor]:
+    """The states of a roll-out from the first state of each window with the recorded controls, one by one.
+
+    Args:
+        predictor: The model.
+        batch: Windows of at least ``steps`` transitions.
+        steps: Number of steps.
+    """
+    memory = None if batch.memory is None else batch.memory[:, 0]
+    controls, ground = batch.control, ground_of(batch)
+    return rollout_states(predictor, batch.state[:, 0], lambda k, _: controls[:, k], steps, ground, memory=memory)
 
 
 def mean_log(square: Tensor, weight: Tensor | None = None) -> Tensor:
@@ -226,4 +239,13 @@ def regime_loss(error: Tensor, regime: Tensor, count: int, regime_power: float) 
     return mean_log(square, (weight / weight.sum()).unsqueeze(-1))
 
 
-__all__ = ["StateScale", "ground_of", "mean_log", "one_step_loss", "regime_loss", "rollout_loss", "speed_weights"]
+__all__ = [
+    "StateScale",
+    "ground_of",
+    "mean_log",
+    "one_step_loss",
+    "recorded_rollout",
+    "regime_loss",
+    "rollout_loss",
+    "speed_weights",
+]

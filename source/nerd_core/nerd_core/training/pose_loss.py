@@ -21,12 +21,11 @@ import torch
 from torch import Tensor
 
 from ..data.dataset import TrajectoryBatch
-from ..dynamics import rollout_states
 from ..predictor.predictor import Predictor
 from ..robot.frames import wrap_to_pi
 from ..robot.spec import RobotSpec
 from .config import RolloutCfg
-from .losses import ground_of
+from .losses import recorded_rollout
 
 SMOOTH = 1.0e-2
 """Distance, in units, below which it is a square: its gradient has a direction everywhere else."""
@@ -41,11 +40,8 @@ def pose_loss(predictor: Predictor, batch: TrajectoryBatch, steps: int, cfg: Rol
         steps: Number of steps.
         cfg: Units of the distance, and its limit.
     """
-    states = rollout_states(
-        predictor, batch.state[:, 0], lambda step, _: batch.control[:, step], steps, ground_of(batch)
-    )
     parts = []
-    for step, state in enumerate(states, 1):
+    for step, state in enumerate(recorded_rollout(predictor, batch, steps), 1):
         distance = pose_distance(predictor.spec, state, batch.state[:, step], cfg.position_unit, cfg.rotation_unit)
         parts.append((distance / (1.0 + distance / cfg.limit)).mean())
     return torch.stack(parts).mean()

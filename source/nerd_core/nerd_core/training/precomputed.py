@@ -62,7 +62,7 @@ class PrecomputedTransitions:
             state, next_state, contacts = batch.state[:, :-1], batch.state[:, 1:], batch.contacts
             if contacts is None:
                 contacts = predictor.contacts(state, ground_of(batch))
-            encoded = predictor.encode(state, batch.control, contacts)
+            encoded = predictor.encode(state, batch.control, contacts, memory=batch.memory)
             parts = {
                 "tokens": encoded.tokens,
                 "target": predictor.target(state, next_state),

@@ -45,9 +45,10 @@ from .pose_loss import departure, pose_loss
 from .precomputed import CHUNK, PrecomputedTransitions, require_single_steps
 from .preparation import choose_parts, gather_statistics, prior_learns, replay_sampler
 from .regimes import Regimes
+from .remembered import remembered
 from .run_folder import BEST, LAST, LOGS, TRIALS, RunFolder
 from .saving import restore_run, save_run, write_checkpoint
-from .validation import validate, validation_summary
+from .validation import tell_if_untrained, validate, validate_untrained, validation_summary
 
 logger = logging.getLogger(__name__)
 
@@ -120,6 +121,7 @@ def train(
     require_memory(predictor, cfg)
     folder = None if out is None else Path(out)
     with Run(predictor, data, valid, cfg, folder, resume, quiet, overwrite, trials, replay) as run:
+        validate_untrained(run)
         while (progress := run.progress()) < 1.0:
             loss = update_weights(run, progress)
             run.log_progress(progress, loss)
@@ -175,7 +177,8 @@ class Run:
         self.digests = {"trajectories": data.dataset_hash}
         self.device = predictor.device
         self.processes = join_processes(self.device)
-        self.windows, self.rollouts = self._samplers(data)
+        self.known = remembered(predictor, data, cfg.remembered and max(cfg.remembered, cfg.precompute), cfg.seed)
+        self.windows, self.rollouts = self._samplers(self.known)
         choose_parts(predictor, cfg.train_parts)
         self.params = [param for param in predictor.parameters() if param.requires_grad]
         self.start = [param.detach().clone() for param in self.params] if cfg.keep else []
@@ -219,9 +222,9 @@ class Run:
             self.processes.share_weights(predictor)
             self.ema = ExponentialMovingAverage(predictor, cfg.ema_decay)
         self.scale.scale = self.scale.scale.to(self.device)
-        self.precomputed = self._precompute(data) if cfg.precompute else None
+        self.precomputed = self._precompute(self.known) if cfg.precompute else None
         if cfg.train_parts == "network" and saved is None:
-            known = self.precomputed or self._encode(data, RESIDUAL_TRANSITIONS)
+            known = self.precomputed or self._encode(self.known, RESIDUAL_TRANSITIONS)
             predictor.set_residual_scale(known.encoded, known.target)
         if self.folder is not None and saved is None:
             with self.folder.begin():
@@ -393,17 +396,17 @@ class Run:
         errors = self.validate() if done_at != self.update else None
         save_run(self)
         self.bar.update(100.0 - self.bar.n)
-        minutes = self.elapsed / 60.0
         if self.best_weights is not None:
             self.predictor.load_state_dict(self.best_weights)
         else:
             self.ema.copy_to_model()
             if self.processes.is_first:
                 self._keep_unvalidated()
+        tell_if_untrained(self)
         self.processes.share_weights(self.predictor)
         self.processes.wait_for_all()
         rollouts = self.history[-1].get("rollouts", 0) if self.history else 0
-        return TrainResult(self.update, minutes, errors, self.best, self.lost, rollouts, self.history)
+        return TrainResult(self.update, self.elapsed / 60.0, errors, self.best, self.lost, rollouts, self.history)
 
     # -- parts -----------------------------------------------------------------------------------------------------
 
@@ -417,16 +420,14 @@ class Run:
             )
         share = {"rank": self.processes.rank, "world": world}
         windows = WindowSampler(data, cfg.window_length, cfg.batch_size // world, cfg.seed, **share)
-        if not roll.weight:
-            return windows, None
-        return windows, WindowSampler(data, roll.steps, roll.batch_size // world, cfg.seed + 1, **share)
+        rolled = data, roll.steps, roll.batch_size // world, cfg.seed + 1
+        return windows, WindowSampler(*rolled, **share) if roll.weight else None
 
     def _precompute(self, data: TrajectoryDataset) -> PrecomputedTransitions:
         """What the network is given, computed once, see :attr:`TrainCfg.precompute`."""
         cfg, world = self.cfg, self.processes.world
-        single = cfg.window_length == 1 and world == 1
-        network_alone = cfg.train_parts == "network" or not prior_learns(self.predictor)
-        if not network_alone or self.regimes is None or cfg.state_noise or not single:
+        learns = cfg.train_parts != "network" and prior_learns(self.predictor)
+        if learns or self.regimes is None or cfg.state_noise or cfg.window_length * world > 1:
             raise TrainingError(
                 f"got precompute={cfg.precompute} with train_parts='{cfg.train_parts}', regimes={cfg.regimes}, "
                 f"state_noise={cfg.state_noise}, window_length={cfg.window_length} and {world} processes, expected "
@@ -441,10 +442,9 @@ class Run:
 
     def _encode(self, data: TrajectoryDataset, count: int) -> PrecomputedTransitions:
         """Some transitions as the network sees them."""
-        regimes = self.regimes or Regimes(data.spec).to(self.device)
-        sampler = WindowSampler(data, 1, min(CHUNK, data.transitions), self.cfg.seed)
-        count = min(count, data.transitions)
-        return PrecomputedTransitions(self.predictor, sampler, count, regimes, self.cfg.speed_weighting)
+        regimes, size = self.regimes or Regimes(data.spec).to(self.device), data.transitions
+        sampler = WindowSampler(data, 1, min(CHUNK, size), self.cfg.seed)
+        return PrecomputedTransitions(self.predictor, sampler, min(count, size), regimes, self.cfg.speed_weighting)
 
 
 __all__ = ["Run", "TrainResult", "train", "update_weights"]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,8 @@ from .metrics import OpenLoopErrors, open_loop
 
 if TYPE_CHECKING:
     from .run import Run
+
+logger = logging.getLogger(__name__)
 
 
 def validate(run: Run) -> OpenLoopErrors | None:
@@ -55,6 +58,34 @@ def validate(run: Run) -> OpenLoopErrors | None:
     return errors
 
 
+def validate_untrained(run: Run) -> None:
+    """Judges mechanics alone before the first update: what is kept as the best is then never worse than what nobody
+    trained, by the measure of the validation. Networks say nothing before they have learned.
+
+    Args:
+        run: The run.
+    """
+    if run.update == 0 and not run.history and run.predictor.network is None:
+        run.validate()
+
+
+def tell_if_untrained(run: Run) -> None:
+    """Logs a warning if no update has made the model better.
+
+    Args:
+        run: The run, at its end.
+    """
+    scores = [row["score"] for row in run.history]
+    if len(scores) > 1 and run.history[0]["update"] == 0 and run.best == scores[0] < min(scores[1:]):
+        logger.warning(
+            "no validation of %d updates was better than the model before them (score %.3g, untrained %.3g): 'best' is "
+            "untrained; learn slower, from other data, or ship it as it is",
+            run.update,
+            min(scores[1:]),
+            scores[0],
+        )
+
+
 def validation_summary(history: list[dict[str, Any]]) -> str:
     """The last validation in a few words.
 
@@ -70,4 +101,4 @@ def validation_summary(history: list[dict[str, Any]]) -> str:
     return printable(f"{', '.join(values)} over {horizon} steps") + (f", {lost} lost" if lost else "")
 
 
-__all__ = ["validate", "validation_summary"]
+__all__ = ["tell_if_untrained", "validate", "validate_untrained", "validation_summary"]

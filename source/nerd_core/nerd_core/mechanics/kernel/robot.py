@@ -157,6 +157,18 @@ class RobotKernel:
         self.launch(self._kernel, len(state), arguments)
         return next_state
 
+    def with_memory(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None,
+        memory: Tensor,
+        rows: PhysicalParameters | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """The next states, and the memory after the step; that before it is kept."""
+        after = memory.detach().clone(memory_format=torch.contiguous_format)
+        return self(state, control, contacts, rows, after), after
+
     @torch.no_grad()
     def with_forces(
         self,
@@ -190,7 +202,7 @@ class RobotKernel:
         tensors = state, control, distance, normal, self.solver.constants.exp(), inner, outer
         tables, weights, inputs, parameters = self.arguments(tensors, active, rows)
         if memory is not None and self._has_slots:
-            inputs.memory = wp.from_torch(memory.unflatten(2, (VECTORS, 3)), dtype=wp.vec3)
+            inputs.memory = anchors_in(memory)
         return [tables, weights, inputs, parameters]
 
     def load(self, kernel: wp.Kernel) -> None:
@@ -243,6 +255,11 @@ class RobotKernel:
             for of_all in layers
         )
         return inner, torch.nn.functional.pad(outer, (0, FACTORS_PADDED - outer.shape[-1]))
+
+
+def anchors_in(memory: Tensor) -> wp.array:
+    """A memory of friction, shape (M, K, 12), as kernels read and change it."""
+    return wp.from_torch(memory.detach().unflatten(2, (VECTORS, 3)), dtype=wp.vec3)
 
 
 def _bodies(spec: RobotSpec, velocities: dict[int, int]) -> list[Any]:
@@ -414,4 +431,4 @@ def _vector(local: Tensor) -> Any:
     return wp.vec3(*local[:, 3].tolist())
 
 
-__all__ = ["RobotKernel"]
+__all__ = ["RobotKernel", "anchors_in"]

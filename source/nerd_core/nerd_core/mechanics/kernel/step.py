@@ -41,6 +41,7 @@ from .self_contacts import begin_meetings, solve_meeting, write_meeting_forces
 from .shape_pairs import MeetingState
 from .structures import KernelTypes
 from .tables import Inputs, RobotTables, Sizes
+from .trace import keep_memory
 
 OPTIONS = {"max_unroll": 4, "cpu_compiler_flags": "-march=native -vectorize-loops -vectorize-slp"}
 """How kernels are compiled. Unasked, Warp's compiler makes no use of vectors of numbers: a fifth of the time."""
@@ -330,6 +331,9 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False, tells_f
                 work.kept_solved = trace.solved[env, physics_step]
                 work.kept_joint_pos = trace.joint_pos[env, physics_step]
                 work.kept_drives = trace.drives[env, physics_step]
+                if trace.memory.shape[0] > 0:
+                    work.kept_anchors = trace.anchors[env, physics_step]
+                    keep_memory(work, trace.memory[env, physics_step])
                 trace.records[env, physics_step].velocity = velocity
             columns = work.inverse_factor_columns
             work.root_rotation = rotation
@@ -427,6 +431,8 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False, tells_f
             trace.records[env, int(robot.decimation)].quat = quat
             trace.records[env, int(robot.decimation)].rotation = rotation
             trace.records[env, int(robot.decimation)].velocity = velocity
+            if trace.memory.shape[0] > 0:
+                keep_memory(work, trace.memory[env, int(robot.decimation)])
         write_state(robot, work, env, quat, displacement, rotation, velocity, next_state)
 
     return advance

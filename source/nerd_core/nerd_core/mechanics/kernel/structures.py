@@ -81,6 +81,7 @@ def make_types(sizes: Sizes) -> KernelTypes:
         kept_solved: wp.array2d[generalised]
         kept_joint_pos: wp.array2d[float]
         kept_drives: wp.array2d[DriveState]
+        kept_anchors: wp.array2d[ContactAnchors]
 
     @wp.struct
     class StepRecord:
@@ -105,7 +106,9 @@ def make_types(sizes: Sizes) -> KernelTypes:
 
     @wp.struct
     class Trace:
-        """What a step keeps: environments first, then physics steps, substeps where there are some, and what it is."""
+        """What a step keeps: environments first, then physics steps, substeps where there are some, and what it is.
+        Anchors, and the memory of friction before each physics step and at the end, of steps with a memory only.
+        """
 
         records: wp.array2d[StepRecord]
         bodies: wp.array3d[BodyState]
@@ -118,5 +121,7 @@ def make_types(sizes: Sizes) -> KernelTypes:
         solved: wp.array4d[generalised]
         joint_pos: wp.array4d[float]
         drives: wp.array4d[DriveState]
+        anchors: wp.array4d[ContactAnchors]
+        memory: wp.array4d[wp.vec3]
 
     return KernelTypes(generalised, features, Factors, Weights, Work, Trace, StepRecord)

@@ -27,6 +27,19 @@ def keep_substep(work: Any, substep: int, count: int):
         kept_joint_pos[substep, i] = joint_pos[i]
     for i in range(kept_drives.shape[1]):
         kept_drives[substep, i] = drives[i]
+    anchors = work.anchors
+    kept_anchors = work.kept_anchors
+    for i in range(kept_anchors.shape[1]):
+        kept_anchors[substep, i] = anchors[i]
+
+
+@wp.func
+def keep_memory(work: Any, kept: wp.array2d[wp.vec3]):
+    """Keeps the memory of friction before a physics step, or at the end of the control step."""
+    memory = work.memory
+    for slot in range(memory.shape[0]):
+        for i in range(memory.shape[1]):
+            kept[slot, i] = memory[slot, i]
 
 
 @wp.func

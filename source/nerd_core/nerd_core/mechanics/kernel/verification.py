@@ -48,6 +48,9 @@ _kernels_rest = ContextVar("kernels_rest", default=False)
 
 Step = Callable[[Tensor, Tensor, "Contacts | None"], Tensor]
 
+StepWithMemory = Callable[[Tensor, Tensor, "Contacts | None", Tensor], tuple[Tensor, Tensor]]
+"""A step of states, controls, contacts and a memory of friction: next states, and the memory after it."""
+
 
 def verified_kernel(
     spec: RobotSpec,
@@ -215,6 +218,7 @@ __all__ = [
     "SWITCH",
     "TRIAL_STATES",
     "Step",
+    "StepWithMemory",
     "differentiated_otherwise",
     "kernels_rest",
     "trial",

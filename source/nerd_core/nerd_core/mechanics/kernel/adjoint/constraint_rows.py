@@ -15,6 +15,7 @@ from ...constants import EPSILON, Constant
 from ..contact_constraints import friction_axes, slot_centre
 from ..multibody import generalised_force, weighted_sum
 from .contact_constraints import pull_friction_axes, pull_gap
+from .friction_anchors import pull_anchors
 from .joint_stops import pull_limits
 from .multibody import pull_generalised_force, pull_point
 
@@ -61,6 +62,11 @@ def pull_contact_rows(
         normal, bodies[body].linear_velocity + linear_bias, root_rotation, robot.solver.sliding_speed_squared
     )
     by_axes = wp.mat33()
+    by_normal, by_tangent, by_other, by_turn_of_anchors, by_root = pull_anchors(
+        robot, work, adjoint, number, normal, first, second, root_displacement
+    )
+    by_root_pos = adjoint.root_pos
+    by_root_pos[0] = by_root_pos[0] + by_root
     by_point, by_bias, by_way = wp.vec3(), wp.vec3(), wp.vec3()
     restitution = robot.slots[slot].restitution
     by_slots = adjoint.of_slots
@@ -96,14 +102,14 @@ def pull_contact_rows(
             by_direction = by_direction + by_own * constants[Constant.LINEAR_BIAS_SHARE] * linear_bias
         for k in range(3):
             by_axes[axis, k] = by_direction[k]
-    by_normal = wp.vec3(by_axes[0, 0], by_axes[0, 1], by_axes[0, 2])
+    by_normal = by_normal + wp.vec3(by_axes[0, 0], by_axes[0, 1], by_axes[0, 2])
     by_normal_of_axes, by_sliding, by_turn = pull_friction_axes(
         normal,
         bodies[body].linear_velocity + linear_bias,
         root_rotation,
         robot.solver.sliding_speed_squared,
-        wp.vec3(by_axes[1, 0], by_axes[1, 1], by_axes[1, 2]),
-        wp.vec3(by_axes[2, 0], by_axes[2, 1], by_axes[2, 2]),
+        by_tangent + wp.vec3(by_axes[1, 0], by_axes[1, 1], by_axes[1, 2]),
+        by_other + wp.vec3(by_axes[2, 0], by_axes[2, 1], by_axes[2, 2]),
     )
     # Biases of the body.
     by_linear = by_bias + by_way
@@ -127,7 +133,8 @@ def pull_contact_rows(
     )
     by_normal = by_normal + by_normal_of_axes + by_normal_of_gap - robot.slots[slot].radius * by_point
     by_normals[slot] = by_normals[slot] + root_rotation * by_normal
-    return by_all, by_all_gain, by_turn + wp.cross(by_normal, normal), by_displacement
+    by_turn = by_turn + by_turn_of_anchors + wp.cross(by_normal, normal)
+    return by_all, by_all_gain, by_turn, by_displacement + by_root
 
 
 @wp.func

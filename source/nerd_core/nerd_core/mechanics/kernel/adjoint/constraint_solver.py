@@ -15,10 +15,11 @@ from typing import Any
 
 import warp as wp
 
-from ...constants import EPSILON, Constant, Factor
+from ...constants import Constant, Factor
 from ..joint_stops import rate_factor, softness
 from ..rules import Factors, contact_factors
-from .contact_constraints import friction_at_rest, friction_of_sliding, pull_friction_of_sliding
+from .friction import along_ground, held_friction, pull_friction, whitened_along_ground
+from .friction_anchors import kept_anchors_of
 from .joint_drives import (
     pull_drive_impulse,
     pull_friction_impulse,
@@ -194,7 +195,7 @@ def pull_contact(
     after = work.kept_rows[substep + 1]
     by_rows = adjoint.rows
     by_whitened = adjoint.whitened_rows
-    by_constants = adjoint.constants
+    by_anchors = adjoint.anchors
     by_softness = adjoint.softness
     constants = weights.constants
     i = robot.joints.shape[0] + 3 * contact
@@ -207,16 +208,18 @@ def pull_contact(
         by_rows[i].impulse = 0.0
         by_rows[i + 1].impulse = 0.0
         by_rows[i + 2].impulse = 0.0
+        by_anchors[contact].second_impulse = wp.vec2()
         return by_solved
     substep_dt = robot.solver.dt / float(robot.solver.substeps)
     fastest = constants[Constant.MAX_CORRECTION_SPEED]
-    first, second = wp.dot(by_after, work.whitened_rows[i + 1]), wp.dot(by_after, work.whitened_rows[i + 2])
+    along = along_ground(work, i, by_after)
     by_new = by_rows[i].impulse
-    by_a, by_b = by_rows[i + 1].impulse + first, by_rows[i + 2].impulse + second
-    by_old_a, by_old_b = -first, -second
+    by_friction = wp.vec2(by_rows[i + 1].impulse, by_rows[i + 2].impulse) + along
+    by_old_friction = -along
+    by_second = wp.vec2() + by_anchors[contact].second_impulse  # a copy: it is written below
+    by_anchors[contact].second_impulse = wp.vec2()
     by_whitened[i + 1] = by_whitened[i + 1] + (after[i + 1].impulse - rows[i + 1].impulse) * by_after
     by_whitened[i + 2] = by_whitened[i + 2] + (after[i + 2].impulse - rows[i + 2].impulse) * by_after
-    by_old = float(0.0)
     gap = rows[i].gap + rows[i].displacement
     factors, by_factors = Factors(1.0), Factors()
     # What a contact gives way, and how much it is pressed at least.
@@ -230,60 +233,78 @@ def pull_contact(
         least_pressed = robot.solver.friction_floor * rows[i].approach / softened
     pressed = wp.max(impulse, least_pressed)
     if pressed > 0.0:
-        x, y = rows[i + 1], rows[i + 2]
         solved = before + (impulse - old) * work.whitened_rows[i]
         if robot.solver.hidden > 0:
             factors = contact_factors(robot, weights, work, substep, i, gap, near)
-        of_coefficient = factors[Factor.FRICTION_COEFFICIENT]
-        # Friction and its cone.
-        drift_rate = constants[Constant.FRICTION_RETURN] / substep_dt
-        return_rate = drift_rate * factors[Factor.FRICTION_RETURN]
-        friction_share = robot.solver.friction_share / robot.solver.softening
-        relaxation = friction_share * factors[Factor.FRICTION_RELAXATION]
-        x_softened, y_softened = x.delassus + soft, y.delassus + soft
-        x_velocity = x.free_velocity + wp.dot(work.whitened_rows[i + 1], solved) + return_rate * x.displacement
-        y_velocity = y.free_velocity + wp.dot(work.whitened_rows[i + 2], solved) + return_rate * y.displacement
-        a, b = x.impulse - relaxation / x_softened * x_velocity, y.impulse - relaxation / y_softened * y_velocity
-        size = wp.sqrt(a * a + b * b + EPSILON)
-        if friction_at_rest(robot, weights, slot) * of_coefficient * pressed < size:
-            coefficient = friction_of_sliding(robot, weights, slot)
-            share = coefficient * of_coefficient * pressed / size
-            if share < 1.0:
-                along = a * by_a + b * by_b
-                by_largest = along / size
-                by_a, by_b = share * (by_a - along / (size * size) * a), share * (by_b - along / (size * size) * b)
-                by_pressed = coefficient * of_coefficient * by_largest
-                if impulse >= least_pressed:
-                    by_new = by_new + by_pressed
-                else:
-                    by_rows[i].approach = by_rows[i].approach + robot.solver.friction_floor / softened * by_pressed
-                    by_softened = -pressed / softened * by_pressed
-                    by_soft = by_soft + by_softened
-                    by_rows[i].delassus = by_rows[i].delassus + robot.solver.softening * by_softened
-                pull_friction_of_sliding(robot, adjoint, slot, of_coefficient * pressed * by_largest)
-                by_factors[Factor.FRICTION_COEFFICIENT] = coefficient * pressed * by_largest
-        by_old_a = by_old_a + by_a
-        by_old_b = by_old_b + by_b
-        by_x, by_y = -relaxation / x_softened * by_a, -relaxation / y_softened * by_b
-        by_factors[Factor.FRICTION_RELAXATION] = -friction_share * (
-            x_velocity / x_softened * by_a + y_velocity / y_softened * by_b
+        anchors = kept_anchors_of(work, substep, contact)
+        friction = wp.vec2(rows[i + 1].impulse, rows[i + 2].impulse)
+        of_first, of_second, bears = friction - anchors.second_impulse, anchors.second_impulse, pressed
+        by_bears = float(0.0)
+        if anchors.has_second == 1:
+            bears = 0.5 * pressed
+            held = held_friction(
+                robot, weights, work, substep, contact, factors, soft, bears, anchors.drift, of_first, solved
+            )
+            braked = held + of_second - friction
+            after_first = solved + whitened_along_ground(work, i, braked)
+            pulled = pull_friction(
+                robot,
+                weights,
+                work,
+                adjoint,
+                substep,
+                contact,
+                factors,
+                soft,
+                bears,
+                anchors.second_drift,
+                of_second,
+                after_first,
+                by_friction + by_second,
+            )
+            by_anchors[contact].second_drift = by_anchors[contact].second_drift + pulled.drift
+            by_bears = by_bears + pulled.bears
+            by_soft = by_soft + pulled.softness
+            by_factors = by_factors + pulled.factors
+            by_braking = whitened_along_ground(work, i, pulled.velocity)
+            by_solved = by_solved + by_braking
+            by_whitened[i + 1] = by_whitened[i + 1] + braked[0] * by_braking
+            by_whitened[i + 2] = by_whitened[i + 2] + braked[1] * by_braking
+            by_braked = along_ground(work, i, by_braking)
+            by_friction = by_friction + by_braked
+            by_old_friction = by_old_friction - by_braked
+            by_anchors[contact].second_impulse = pulled.impulse + by_braked
+        pulled = pull_friction(
+            robot,
+            weights,
+            work,
+            adjoint,
+            substep,
+            contact,
+            factors,
+            soft,
+            bears,
+            anchors.drift,
+            of_first,
+            solved,
+            by_friction,
         )
-        by_x_softened, by_y_softened = -by_x * x_velocity / x_softened, -by_y * y_velocity / y_softened
-        by_soft = by_soft + by_x_softened + by_y_softened
-        by_rows[i + 1].delassus = by_rows[i + 1].delassus + by_x_softened
-        by_rows[i + 2].delassus = by_rows[i + 2].delassus + by_y_softened
-        by_rows[i + 1].free_velocity = by_rows[i + 1].free_velocity + by_x
-        by_rows[i + 2].free_velocity = by_rows[i + 2].free_velocity + by_y
-        by_rows[i + 1].displacement = by_rows[i + 1].displacement + return_rate * by_x
-        by_rows[i + 2].displacement = by_rows[i + 2].displacement + return_rate * by_y
-        by_return = by_x * x.displacement + by_y * y.displacement
-        by_factors[Factor.FRICTION_RETURN] = drift_rate * by_return
-        by_constants[Constant.FRICTION_RETURN] = (
-            by_constants[Constant.FRICTION_RETURN] + by_return * factors[Factor.FRICTION_RETURN] / substep_dt
-        )
-        by_whitened[i + 1] = by_whitened[i + 1] + by_x * solved
-        by_whitened[i + 2] = by_whitened[i + 2] + by_y * solved
-        by_solved = by_solved + by_x * work.whitened_rows[i + 1] + by_y * work.whitened_rows[i + 2]
+        by_anchors[contact].drift = by_anchors[contact].drift + pulled.drift
+        by_anchors[contact].second_impulse = by_anchors[contact].second_impulse - pulled.impulse
+        by_old_friction = by_old_friction + pulled.impulse
+        by_solved = by_solved + whitened_along_ground(work, i, pulled.velocity)
+        by_factors = by_factors + pulled.factors
+        by_soft = by_soft + pulled.softness
+        by_pressed = by_bears + pulled.bears
+        if anchors.has_second == 1:
+            by_pressed = 0.5 * by_pressed
+        if impulse >= least_pressed:
+            by_new = by_new + by_pressed
+        else:
+            by_rows[i].approach = by_rows[i].approach + robot.solver.friction_floor / softened * by_pressed
+            by_softened = -pressed / softened * by_pressed
+            by_soft = by_soft + by_softened
+            by_rows[i].delassus = by_rows[i].delassus + robot.solver.softening * by_softened
     # The normal.
     by_change = wp.dot(by_solved, work.whitened_rows[i])
     by_whitened[i] = by_whitened[i] + (impulse - old) * by_solved
@@ -331,8 +352,8 @@ def pull_contact(
         by_whitened[i] = by_whitened[i] + by_velocity * before
         by_solved = by_solved + by_velocity * work.whitened_rows[i]
     by_rows[i].impulse = by_old
-    by_rows[i + 1].impulse = by_old_a
-    by_rows[i + 2].impulse = by_old_b
+    by_rows[i + 1].impulse = by_old_friction[0]
+    by_rows[i + 2].impulse = by_old_friction[1]
     if robot.solver.body_compliance > 0.0:
         by_softness[body] = by_softness[body] + by_soft
     if pressed > 0.0 and robot.solver.hidden > 0:

@@ -65,7 +65,9 @@ def write_gradients(
         linear, angular = part_of(velocity, 0), part_of(velocity, 3)
         by_quat = pull_turn(quat, turn + wp.cross(by_linear, linear) + wp.cross(by_angular, angular))
         by_linear, by_angular = rotation * by_linear, rotation * by_angular
+        by_root_pos = adjoint.root_pos[0]
         for i in range(3):
+            gradients.state[env, i] = by_root_pos[i]
             gradients.state[env, layout.root_lin_vel + i] = by_linear[i]
             gradients.state[env, layout.root_ang_vel + i] = by_angular[i]
         for i in range(4):

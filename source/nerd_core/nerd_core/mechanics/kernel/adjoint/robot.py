@@ -15,9 +15,10 @@ from torch import Tensor
 from ....contact.contacts import Contacts
 from ....robot.physical_parameters import PhysicalParameters
 from ...kept_traces import traces_are_kept
+from ..friction_anchors import VECTORS
 from ..launcher import ENVS_A_LAUNCH
 from ..physical_parameters import parameter_rows
-from ..robot import RobotKernel
+from ..robot import RobotKernel, anchors_in
 from ..step import make_kernel
 from .step import make_adjoint
 
@@ -39,38 +40,64 @@ class RobotGradient:
         self.robot = robot
         self._kept = make_kernel(robot.sizes, robot.types, is_kept=True)
         self._adjoint, self._gradients_type = make_adjoint(robot.sizes, robot.types)
-        self._free: list[tuple[int, Any]] = []
+        self._free: list[tuple[tuple[int, bool], Any]] = []
         robot.load(self._kept)
         robot.load(self._adjoint)
 
     def __call__(
-        self, state: Tensor, control: Tensor, contacts: Contacts | None, rows: PhysicalParameters | None = None
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None,
+        rows: PhysicalParameters | None = None,
+        memory: Tensor | None = None,
     ) -> Tensor:
-        """States at the end of a control step, with a graph; arguments as of :class:`RobotKernel`."""
+        """States at the end of a control step, with a graph; arguments as of :class:`RobotKernel`. With a memory, what
+        :meth:`with_memory` says.
+        """
         distance, normal, active = self.robot.contact_tensors(contacts)
         inner, outer = self.robot.rules()
         constants = self.robot.solver.constants.exp()
         tensors = state, control, distance, normal, constants, inner, outer
         names = () if rows is None else rows.given
-        found: Any = _Step.apply(self, active, names, *tensors, *(getattr(rows, name) for name in names))
+        found: Any = _Step.apply(self, active, names, memory, *tensors, *(getattr(rows, name) for name in names))
         return found
 
-    def keep(self, tensors: tuple[Tensor, ...], active: Tensor, rows: PhysicalParameters) -> tuple[Tensor, _Lease]:
-        """The next states, and what their adjoint needs.
+    def with_memory(
+        self,
+        state: Tensor,
+        control: Tensor,
+        contacts: Contacts | None,
+        memory: Tensor,
+        rows: PhysicalParameters | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """The next states and the memory of friction after the step, with a graph; that before it is kept."""
+        found: Any = self(state, control, contacts, rows, memory)
+        return found
+
+    def keep(
+        self, tensors: tuple[Tensor, ...], active: Tensor, rows: PhysicalParameters, memory: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None, _Lease]:
+        """The next states, the memory after the step, and what their adjoint needs.
 
         Args:
             tensors: What :meth:`RobotKernel.arguments` takes.
             active: Whether there is any ground below slots.
             rows: Physical parameters.
+            memory: The memory of friction before the step; None for none.
         """
-        lease = _Lease(self, len(tensors[0]))
-        next_state = torch.empty_like(tensors[0])
+        lease = _Lease(self, len(tensors[0]), memory is not None)
+        next_state, after = torch.empty_like(tensors[0]), None
+        tables, weights, inputs, parameters = self.robot.arguments(tensors, active, rows)
+        if memory is not None:
+            after = memory.detach().clone(memory_format=torch.contiguous_format)
+            inputs.memory = anchors_in(after)
         self.robot.launch(
             self._kept,
             len(next_state),
-            [*self.robot.arguments(tensors, active, rows), lease.trace, next_state, self.robot.no_forces],
+            [tables, weights, inputs, parameters, lease.trace, next_state, self.robot.no_forces],
         )
-        return next_state, lease
+        return next_state, after, lease
 
     def pull(
         self,
@@ -81,9 +108,10 @@ class RobotGradient:
         by_next: Tensor,
         wants_weights: bool,
         wanted: tuple[str, ...] = (),
+        by_memory: Tensor | None = None,
     ) -> tuple[Tensor, ...]:
         """Derivatives by all of ``tensors``, those by constants and rules zero where they are not wanted, and by the
-        parameters that are.
+        parameters that are; of a step with a memory those by the memory before it at the end.
 
         Args:
             tensors: What :meth:`keep` had.
@@ -93,6 +121,7 @@ class RobotGradient:
             by_next: Derivatives by the next states.
             wants_weights: Whether those by constants and rules are wanted.
             wanted: Names of the parameters.
+            by_memory: Derivatives by the memory after a step that had one.
         """
         state, control, distance, normal, constants, inner, outer = tensors
         count, gradients = len(state), self._gradients_type()
@@ -111,33 +140,39 @@ class RobotGradient:
         if wanted:
             gradients.parameters = parameter_rows(PhysicalParameters(**by_rows), self.robot.device)
         gradients.wants_weights, gradients.chunk_size = int(wants_weights), ENVS_A_LAUNCH
+        before = state.new_zeros(0, 0, VECTORS * 3)
+        if by_memory is not None:
+            before = torch.empty_like(by_memory, memory_format=torch.contiguous_format)
+        gradients.memory = anchors_in(before)
         arguments = [
             *self.robot.arguments(tensors, active, rows),
             lease.trace,
             wp.from_torch(by_next.contiguous()),
+            anchors_in(before if by_memory is None else by_memory.contiguous()),
             gradients,
         ]
         self.robot.launch(self._adjoint, count, arguments)
         of_rows = [
             each if len(getattr(rows, name)) > 1 else each.sum(0, keepdim=True) for name, each in by_rows.items()
         ]
-        return *found, *(each.sum(0) for each in shared), *of_rows
+        of_memory = [] if by_memory is None else [before]
+        return *found, *(each.sum(0) for each in shared), *of_rows, *of_memory
 
-    def take_trace(self, count: int) -> Any:
-        """Memory for what a step of so many environments keeps: that of an earlier step of as many, or new. Fresh
-        memory costs as much time as what is written to it.
+    def take_trace(self, count: int, remembers: bool) -> Any:
+        """Memory for what a step of so many environments keeps, with a memory of friction or without: that of an
+        earlier step of as many, or new. Fresh memory costs as much time as what is written to it.
         """
         while self._free:
             of, trace = self._free.pop()
-            if of == count:
+            if of == (count, remembers):
                 return trace
-        return self._new_trace(count)
+        return self._new_trace(count, remembers)
 
-    def give_back(self, count: int, trace: Any) -> None:
+    def give_back(self, count: int, remembers: bool, trace: Any) -> None:
         """Takes memory back that nothing needs any more."""
-        self._free.append((count, trace))
+        self._free.append(((count, remembers), trace))
 
-    def _new_trace(self, count: int) -> Any:
+    def _new_trace(self, count: int, remembers: bool) -> Any:
         """Memory for what a step keeps."""
         sizes, types, robot = self.robot.sizes, self.robot.types, self.robot.tables
         steps, substeps = robot.decimation, robot.solver.substeps
@@ -155,6 +190,9 @@ class RobotGradient:
             "joint_pos": (count, steps, substeps + 1, max(1, sizes.joints)),
             "drives": (count, steps, substeps + 1, sizes.drives),
         }
+        if remembers:
+            shapes["anchors"] = (count, steps, substeps + 1, contacts)
+            shapes["memory"] = (count, steps + 1, sizes.slots, VECTORS)
         trace = types.trace()
         for name, shape in shapes.items():
             dtype = types.trace.vars[name].type.dtype
@@ -165,26 +203,33 @@ class RobotGradient:
 class _Lease:
     """Memory in use, as long as the graph of a step is there."""
 
-    def __init__(self, owner: RobotGradient, count: int):
-        self._owner, self._count, self.trace = owner, count, owner.take_trace(count)
+    def __init__(self, owner: RobotGradient, count: int, remembers: bool):
+        self._owner, self._kind, self.trace = owner, (count, remembers), owner.take_trace(count, remembers)
 
     def __del__(self):
         """Gives the memory back."""
         if hasattr(self, "trace"):
-            self._owner.give_back(self._count, self.trace)
+            self._owner.give_back(*self._kind, self.trace)
 
 
 class _Step(torch.autograd.Function):
     """A control step, and its adjoint."""
 
     @staticmethod
-    def forward(ctx: Any, owner: RobotGradient, active: Tensor, names: tuple[str, ...], *tensors: Tensor) -> Tensor:
+    def forward(
+        ctx: Any,
+        owner: RobotGradient,
+        active: Tensor,
+        names: tuple[str, ...],
+        memory: Tensor | None,
+        *tensors: Tensor,
+    ) -> Tensor | tuple[Tensor, Tensor]:
         """See :meth:`RobotGradient.keep`."""
         rows = PhysicalParameters(**dict(zip(names, tensors[SHARED:], strict=True)))
-        next_state, lease = owner.keep(tensors[:SHARED], active, rows)
+        next_state, after, lease = owner.keep(tensors[:SHARED], active, rows, memory)
         ctx.owner, ctx.names, ctx.lease = owner, names, lease if traces_are_kept() else None
-        ctx.save_for_backward(active, *tensors)
-        return next_state
+        ctx.save_for_backward(active, memory, *tensors)
+        return next_state if after is None else (next_state, after)
 
     @staticmethod
     def backward(ctx: Any, *by: Tensor) -> Any:
@@ -194,15 +239,17 @@ class _Step(torch.autograd.Function):
                 "got create_graph=True for a step by the kernel of mechanics, expected first derivatives only: set "
                 "NERD_FUSED=0, which leaves mechanics to PyTorch, for second ones"
             )
-        active, *tensors = ctx.saved_tensors
-        shared, needed = tuple(tensors[:SHARED]), ctx.needs_input_grad[3:]
+        active, memory, *tensors = ctx.saved_tensors
+        shared, needed = tuple(tensors[:SHARED]), ctx.needs_input_grad[4:]
         rows = PhysicalParameters(**dict(zip(ctx.names, tensors[SHARED:], strict=True)))
-        lease = ctx.lease or ctx.owner.keep(shared, active, rows)[1]
+        lease = ctx.lease or ctx.owner.keep(shared, active, rows, memory)[2]
         wanted = tuple(name for name, each in zip(ctx.names, needed[SHARED:], strict=True) if each)
         wants_weights = any(needed[SHARED - 3 : SHARED])
-        found = iter(ctx.owner.pull(shared, active, rows, lease, by[0], wants_weights, wanted))
+        by_memory = None if memory is None else by[1]
+        found = iter(ctx.owner.pull(shared, active, rows, lease, by[0], wants_weights, wanted, by_memory))
         of_tensors = [each if wants else None for each, wants in zip(islice(found, SHARED), needed, strict=False)]
-        return None, None, None, *of_tensors, *(next(found) if wants else None for wants in needed[SHARED:])
+        of_rows = [next(found) if wants else None for wants in needed[SHARED:]]
+        return None, None, None, next(found, None), *of_tensors, *of_rows
 
 
 __all__ = ["RobotGradient"]

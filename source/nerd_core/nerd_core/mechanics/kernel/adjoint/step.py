@@ -7,6 +7,7 @@ import warp as wp
 
 from ...constants import CONTACT_COUNT_UNIT, TRAIT_CENTRE, Constant
 from ..contact_constraints import SlotParameters
+from ..friction_anchors import VECTORS
 from ..joint_drives import DriveParameters
 from ..joint_stops import JointParameters, forget_softness
 from ..multibody import BodyParameters, centroidal_momentum, weighted_sum
@@ -17,6 +18,7 @@ from ..tables import Inputs, RobotTables, Sizes
 from .body_damping import pull_damping_force, pull_special_gravity_force
 from .constraint_rows import pull_inverse_factor, pull_product, pull_rows, pull_unwhitened
 from .constraint_solver import RowAdjoint, make_pull_substep
+from .friction_anchors import AnchorAdjoint, pull_kept_anchors
 from .joint_drives import DriveAdjoint, pull_constraint_masses, pull_slowing
 from .joint_stops import pull_softness
 from .multibody import (
@@ -56,6 +58,7 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
     body_count, joint_count, slot_count = sizes.bodies, max(1, sizes.joints), max(1, sizes.slots)
     drive_count, is_driven, is_damped = max(1, sizes.drives), sizes.drives > 0, sizes.is_damped
     row_count = max(1, sizes.joints + 3 * sizes.max_contacts)
+    contact_count = max(1, sizes.max_contacts)
     pull_substep, has_parameters = make_pull_substep(is_driven, sizes.is_coupled), sizes.has_parameters
 
     @wp.struct
@@ -72,6 +75,7 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
         constants: wp.array2d[float]
         inner: wp.array3d[features]
         outer: wp.array3d[factors]
+        memory: wp.array3d[wp.vec3]
         wants_weights: int
         chunk_size: int
 
@@ -88,6 +92,9 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
         factor: wp.array[generalised]
         mass_matrix: wp.array[generalised]
         constants: wp.array[float]
+        anchors: wp.array[AnchorAdjoint]
+        memory: wp.array2d[wp.vec3]
+        root_pos: wp.array[wp.vec3]
         offsets: wp.array[float]
         normals: wp.array[wp.vec3]
         of_bodies: wp.array[BodyParameterAdjoint]
@@ -103,9 +110,12 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
         parameters: ParameterRows,
         trace: Trace,
         by_next: wp.array2d[float],
+        by_memory: wp.array3d[wp.vec3],
         gradients: Gradients,
     ):
-        """Pulls derivatives by the next states back to what the step began with."""
+        """Pulls derivatives by the next states, and by the memory of friction of a step with one, back to what the step
+        began with.
+        """
         env = first + wp.tid()
         chunk = env / gradients.chunk_size
         if wp.static(has_parameters):  # the robot is that of the environment
@@ -134,6 +144,8 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
         own_factor = wp.zeros(shape=(dim,), dtype=generalised)
         own_matrix = wp.zeros(shape=(dim,), dtype=generalised)
         own_constants = wp.zeros(shape=(CONSTANTS,), dtype=float)
+        own_anchors = wp.zeros(shape=(contact_count,), dtype=AnchorAdjoint)
+        own_root_pos = wp.zeros(shape=(1,), dtype=wp.vec3)
         own_offsets = wp.zeros(shape=(slot_count,), dtype=float)
         own_normals = wp.zeros(shape=(slot_count,), dtype=wp.vec3)
         own_of_bodies = wp.zeros(shape=(body_count,), dtype=BodyParameterAdjoint)
@@ -149,6 +161,8 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
         adjoint.factor = wp.array(ptr=own_factor.ptr, shape=(dim,), dtype=generalised)
         adjoint.mass_matrix = wp.array(ptr=own_matrix.ptr, shape=(dim,), dtype=generalised)
         adjoint.constants = wp.array(ptr=own_constants.ptr, shape=(CONSTANTS,), dtype=float)
+        adjoint.anchors = wp.array(ptr=own_anchors.ptr, shape=(contact_count,), dtype=AnchorAdjoint)
+        adjoint.root_pos = wp.array(ptr=own_root_pos.ptr, shape=(1,), dtype=wp.vec3)
         adjoint.offsets = wp.array(ptr=own_offsets.ptr, shape=(slot_count,), dtype=float)
         adjoint.normals = wp.array(ptr=own_normals.ptr, shape=(slot_count,), dtype=wp.vec3)
         adjoint.of_bodies = wp.array(ptr=own_of_bodies.ptr, shape=(body_count,), dtype=BodyParameterAdjoint)
@@ -157,6 +171,13 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
         work = Work()
         work.softness = wp.array(ptr=known_softness.ptr, shape=(body_count,), dtype=float)
         work.grounds = trace.grounds[env]
+        if trace.memory.shape[0] > 0:
+            adjoint.memory = gradients.memory[env]
+            for slot in range(by_memory.shape[1]):
+                for i in range(VECTORS):
+                    gradients.memory[env, slot, i] = by_memory[env, slot, i]
+            if robot.floating == 1:
+                work.root_begin = wp.vec3(inputs.state[env, 0], inputs.state[env, 1], inputs.state[env, 2])
         tree = robot.tree
         joints = robot.joints
         layout = robot.layout
@@ -165,6 +186,7 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
         by_rows = adjoint.rows
         by_whitened = adjoint.whitened_rows
         by_drives = adjoint.drives
+        by_anchors = adjoint.anchors
         by_softness = adjoint.softness
         factor = adjoint.factor
         zeros = generalised()
@@ -207,6 +229,12 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
             work.kept_solved = trace.solved[env, physics_step]
             work.kept_joint_pos = trace.joint_pos[env, physics_step]
             work.kept_drives = trace.drives[env, physics_step]
+            if trace.memory.shape[0] > 0:
+                work.kept_anchors = trace.anchors[env, physics_step]
+                work.memory = trace.memory[env, physics_step]
+                pull_kept_anchors(adjoint, trace.memory[env, physics_step + 1])
+                for i in range(contact_count):
+                    by_anchors[i] = AnchorAdjoint()
             work.root_rotation = record.rotation
             rotation = record.rotation
             velocity = record.slowed

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -21,7 +21,8 @@ from ....robot.physical_parameters import PhysicalParameters
 from ....robot.spec import RobotSpec
 from ...actuators import Actuators
 from ...constraint_solver import ConstraintSolver
-from ..verification import SWITCH, Step, trial, warn_once
+from ...friction_anchors import ANCHOR_DIM, ANCHORS
+from ..verification import SWITCH, Step, StepWithMemory, trial, warn_once
 
 if TYPE_CHECKING:
     from ..robot import RobotKernel
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 StepWith = Callable[["PhysicalParameters | None"], Step]
 """A step, given the rows of parameters."""
+
+StepWithMemoryOf = Callable[["PhysicalParameters | None"], StepWithMemory]
+"""A step with a memory of friction, given the rows of parameters."""
 
 LARGEST_DIFFERENCE = 1.0e-2
 """Largest difference of derivatives in half of the states, as a share of their size. Rounding makes a thousandth of
@@ -42,6 +46,7 @@ def verified_gradient(
     control: Tensor,
     reference: StepWith,
     parameters: PhysicalParameters | None = None,
+    remembering: StepWithMemoryOf | None = None,
 ) -> RobotGradient | None:
     """The step with gradients of a kernel that agrees with PyTorch, after its derivatives have agreed, too; else None,
     with a warning that says why.
@@ -53,6 +58,8 @@ def verified_gradient(
         control: Controls for them, shape (M, C).
         reference: The step in PyTorch, given the rows of parameters.
         parameters: What differs from the specification, in one row, for a kernel that takes parameters.
+        remembering: The step with a memory in PyTorch, given the rows of parameters, of a robot whose friction has one:
+            that one is tried then.
     """
     strange = unknown(spec) or _unknown_contacts(robot.solver)
     if strange:
@@ -63,7 +70,12 @@ def verified_gradient(
 
         found = RobotGradient(robot)
         situated = trial(spec, robot.solver, state, control)
-        apart = _gradient_difference(found, reference, parameters or PhysicalParameters(), *situated)
+        rows = parameters or PhysicalParameters()
+        if remembering is None:
+            apart = _gradient_difference(found, reference, rows, *situated)
+        else:
+            memory = _trial_memory(robot, parameters, *situated)
+            apart = _gradient_difference(found, remembering, rows, *situated, memory)
     except Exception as error:
         warn_once(
             f"no adjoint of the kernel was made for '{spec.name}' ({first_line(error)})", "gradients of mechanics"
@@ -96,32 +108,51 @@ def _unknown_contacts(solver: ConstraintSolver) -> str:
     return "contacts that are patches" if solver.law.has_patches else ""
 
 
+def _trial_memory(
+    robot: RobotKernel,
+    parameters: PhysicalParameters | None,
+    state: Tensor,
+    control: Tensor,
+    contacts: Contacts | None,
+) -> Tensor:
+    """Where feet were put down a step before, shape (M, K, 12)."""
+    nothing = state.new_zeros(len(state), robot.sizes.slots, ANCHORS * ANCHOR_DIM)
+    rows = None if parameters is None else parameters.map(lambda x: x.expand(len(state), *x.shape[1:]))
+    return robot.with_memory(state, control, contacts, nothing, rows)[1]
+
+
 def _gradient_difference(
     found: RobotGradient,
-    reference: StepWith,
+    reference: StepWith | StepWithMemoryOf,
     parameters: PhysicalParameters,
     state: Tensor,
     control: Tensor,
     contacts: Contacts | None,
+    memory: Tensor | None = None,
 ) -> float:
     """Difference of derivatives from those of PyTorch as a share of their size: by states, controls, contacts and
     physical parameters in the median of all environments, and by what is learned in those that are no further apart;
     the larger of both.
     """
     learned = [each for each in found.robot.solver.parameters() if each.requires_grad]
-    weights = torch.randn(state.shape, generator=torch.Generator().manual_seed(0)).to(state)
+    remembered = () if memory is None else (memory,)
+    generator = torch.Generator().manual_seed(0)
+    weights = [torch.randn(each.shape, generator=generator).to(state) for each in (state, *remembered)]
 
-    def ours(rows: PhysicalParameters | None) -> Step:
-        return partial(found, rows=rows)
+    def ours(rows: PhysicalParameters | None) -> Callable[..., Any]:
+        return partial(found if memory is None else found.with_memory, rows=rows)
 
-    def derivatives(step: StepWith, counted: Tensor) -> tuple[list[Tensor], Tensor]:
+    def derivatives(step: Callable[..., Any], counted: Tensor) -> tuple[list[Tensor], Tensor]:
         inputs = [each.detach().requires_grad_() for each in (state, control)]
         touching = None if contacts is None else contacts.map(lambda x: x if x.dtype == torch.bool else _leaf(x))
-        inputs += [] if touching is None else [touching.distance, touching.normal]
+        before = [_leaf(each) for each in remembered]
+        inputs += before if touching is None else [touching.distance, touching.normal, *before]
         rows = parameters.map(lambda x: _leaf(x.expand(len(state), *x.shape[1:])))
         inputs += [getattr(rows, name) for name in rows.given]
-        said = (step(rows if rows.given else None)(inputs[0], inputs[1], touching) * weights * counted).sum()
-        by = torch.autograd.grad(said, [*inputs, *learned], allow_unused=True)
+        taken = step(rows if rows.given else None)(inputs[0], inputs[1], touching, *before)
+        parts = zip(taken if before else (taken,), weights, strict=True)
+        said = [(each * weight).flatten(1).sum(1, keepdim=True) * counted for each, weight in parts]
+        by = torch.autograd.grad(torch.stack(said).sum(), [*inputs, *learned], allow_unused=True)
         by = [torch.zeros_like(x) if each is None else each for x, each in zip([*inputs, *learned], by, strict=True)]
         of_learned, of_rows = by[len(inputs) :], len(inputs) - len(rows.given)
         if rows.inertia is not None:  # a symmetric matrix: what stands on either side of the diagonal counts together
