@@ -126,6 +126,21 @@ def test_bodies_stop_each_other_and_keep_their_momentum(name: str):
     assert 1.0 - float(through[0] - through[1]) < touching - 0.1
 
 
+def test_joints_have_the_last_word():
+    """As in the engine, contacts between bodies are solved before joints: after a single iteration a joint that a
+    strong drive holds is at rest, though the other body pushes against its own.
+    """
+    spec = pair_of(SPHERE, SMALL)
+    held = replace(spec.joints[0], damping=1.0e6)
+    spec = replace(spec, joints=(held, spec.joints[1]), decimation=1)
+    mechanics = Mechanics(spec, ChangeCodec(spec), MechanicsCfg(hidden=0, self_contacts=4, substeps=1, compliance=0.0))
+    state = state_of(spec, 0.3, speed=2.0)
+    state[0, 2] = 0.0
+    after = moved(spec, mechanics, state, 1)[0]
+    assert float(after[2]) == pytest.approx(0.0, abs=1.0e-3)
+    assert float(after[3]) == pytest.approx(-0.5, abs=0.01)  # each has half of the momentum, before the drive acts
+
+
 def test_pairs_that_may_not_touch_do_not():
     """Without the pair in the specification nothing stops the bodies, whatever mechanics is asked for."""
     spec = replace(pair_of(SPHERE, SMALL), touching_bodies=())

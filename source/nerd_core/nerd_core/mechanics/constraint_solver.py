@@ -10,12 +10,12 @@ this solver computes the first and learns the second.
 
 It works as PhysX does: projected Gauss-Seidel with substeps (Macklin et al., *Small Steps in Physics Simulation*,
 2019). In each substep applied forces add their share to the velocities, and then one constraint after the other is
-solved: joints first and then contacts, each branch of the robot to its end before the next. A joint is braked by its
-drive and held by its stop. A contact is held by its normal impulse, which never pulls, and by friction, which never
-exceeds its cone. Impulses are accumulated over the substeps. A penetration is taken back at a rate (Baumgarte,
-*Stabilization of constraints and integrals of motion in dynamical systems*, 1972), and so is a drift along the ground;
-compliance mixes a share of the Delassus diagonal into each constraint, so that each solution falls short of it
-(constraint force mixing).
+solved: contacts between bodies of the robot, then joints, then contacts with the ground, each branch of the robot to
+its end before the next. A joint is braked by its drive and held by its stop. A contact is held by its normal impulse,
+which never pulls, and by friction, which never exceeds its cone. Impulses are accumulated over the substeps. A
+penetration is taken back at a rate (Baumgarte, *Stabilization of constraints and integrals of motion in dynamical
+systems*, 1972), and so is a drift along the ground; compliance mixes a share of the Delassus diagonal into each
+constraint, so that each solution falls short of it (constraint force mixing).
 
 Learned are the constants of :class:`~nerd_core.mechanics.constants.Constant`, and, if asked for, rules that change them
 from substep to substep (:mod:`nerd_core.mechanics.rules`). Untrained rules change nothing, and an exact rest is at
@@ -228,6 +228,7 @@ class ConstraintSolver(nn.Module):
             if bounces is not None:
                 of_contacts = torch.where(*bounces, terms.correction[:count])
                 terms = terms._replace(correction=torch.cat((of_contacts, terms.correction[count:])))
+            sweep.solve_contacts(terms, range(self.contacts.ground_contacts, count))
             if self.mimics.constraints:
                 self.mimics.solve(sweep, self.mimics.errors(pos), rows.sign, delassus[of_joints, of_joints])
             if targets is not None:
@@ -374,7 +375,7 @@ class ConstraintSolver(nn.Module):
         joint_terms: list[JointTerms | None],
         drive_velocity: Sequence[Tensor] | None,
     ) -> None:
-        """One sweep over all constraints: joints, then contacts."""
+        """One sweep over all constraints but contacts between bodies: joints, then contacts with the ground."""
         count = self.max_contacts
         corrections, masses = terms.correction.unbind(), terms.effective_mass.unbind()
         for joint, (of_joint, has_stop) in enumerate(zip(joint_terms, self.has_stop, strict=True)):
@@ -383,7 +384,7 @@ class ConstraintSolver(nn.Module):
                 if drive_velocity is not None and self.drives.has_target[joint]:
                     target = drive_velocity[joint]
                 sweep.solve_joint(joint, masses[row], corrections[row], of_joint, target, self.law.stops_release)
-        sweep.solve_contacts(masses[:count], corrections[:count], terms)
+        sweep.solve_contacts(terms, range(self.contacts.ground_contacts))
 
     def _stop_gap(self, pos: Tensor, at_upper: Tensor) -> Tensor:
         """How far joints are before the stops that they look at; :data:`UNREACHABLE` where there is none."""

@@ -21,7 +21,6 @@ Example::
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -157,18 +156,19 @@ class GaussSeidel:
         self._other_impulse[joint] = impulse if braking is None else braking + impulse
         return impulse if before is None else before + impulse
 
-    def solve_contacts(self, masses: Sequence[Tensor], corrections: Sequence[Tensor], terms: Terms) -> None:
+    def solve_contacts(self, terms: Terms, contacts: range) -> None:
         """Solves the normal and then the friction of one contact after the other; or where contacts are patches, all
         normals and then all friction, from the last contact to the first.
 
         Args:
-            masses: Impulses of normals per missing velocity, P of them.
-            corrections: Velocities at which they may be closed, or are taken back.
-            terms: How contacts rub.
+            terms: How contacts answer.
+            contacts: Which contacts; all where they are patches.
         """
-        count = self._contacts
+        if not contacts:
+            return
+        count, masses, corrections = self._contacts, terms.effective_mass.unbind(), terms.correction.unbind()
         friction_corrections, friction_masses = terms.friction_correction.unbind(), terms.friction_mass.unbind()
-        friction, order = terms.friction.unbind(), range(count)
+        friction, order = terms.friction.unbind(), contacts
         if self.patches is not None:
             order = range(count - 1, -1, -1)
             for contact in order:

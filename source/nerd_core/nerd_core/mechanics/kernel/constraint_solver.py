@@ -402,6 +402,9 @@ def make_solver(
             if wp.static(is_kept):
                 keep_substep(work, substep, count + of_contacts)
                 keep_impulses(work, substep, 0, solved)
+            if wp.static(has_meetings):
+                for number in range(work.meeting_count):
+                    solved = solve_meeting(robot, weights, work, substep, contacts, number, near_trait, solved, zeros)
             if wp.static(is_coupled):
                 solved = solve_mimics(robot, work, solved)
             for i in range(count):
@@ -420,9 +423,6 @@ def make_solver(
                     if wp.static(is_kept):
                         keep_impulses(work, substep, 1 + count + contact, solved)
                     solved = solve_contact(robot, weights, work, substep, contact, near_trait, solved, zeros)
-            if wp.static(has_meetings):
-                for number in range(work.meeting_count):
-                    solved = solve_meeting(robot, weights, work, substep, contacts, number, near_trait, solved, zeros)
             for i in range(count + of_contacts):
                 velocity = rows[i].free_velocity + wp.dot(whitened_rows[i], solved)
                 rows[i].velocity = velocity

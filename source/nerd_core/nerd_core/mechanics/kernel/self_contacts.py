@@ -4,8 +4,8 @@
 """Contacts between the bodies of one robot, for one thread: as :mod:`nerd_core.mechanics.self_contacts` says for
 batches. Shapes whose surrounding spheres are apart cost a comparison.
 
-Their rows stand behind those of contacts with the ground, three for each, and are solved after them. They have no
-memory of friction.
+Their rows stand behind those of contacts with the ground, three for each, and are solved before joints, as the
+engine does. They have no memory of friction.
 """
 
 from __future__ import annotations
