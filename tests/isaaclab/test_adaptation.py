@@ -31,6 +31,7 @@ def env() -> Iterator[Any]:
     def change(cfg: Any) -> None:
         cfg.scene.robot.init_state.pos = (0.0, 0.0, 8.0)
         cfg.nerd.adapt, cfg.nerd.adapt_every, cfg.nerd.neural_share = "payload", 1, 0.0
+        cfg.nerd.adapt_budget = 10.0
         cfg.episode_length_s = 1.0e6
 
     from nerd_isaaclab.physics.ground import find_ground

@@ -14,11 +14,11 @@ from torch import Tensor
 
 from nerd_core.adaptation.config import AdaptCfg
 from nerd_core.adaptation.directions import LIMITS, AdaptationError, Directions
-from nerd_core.adaptation.follower import Follower
+from nerd_core.adaptation.follower import BATCH, Follower
 from nerd_core.adaptation.trial import Motion, follow
 from support.adapting_arm import COUNT, adapting_arm, motion_of
 
-CFG = AdaptCfg(("payload", "motors"), every=1, settle=10)
+CFG = AdaptCfg(("payload", "motors"), every=1, budget=100.0, settle=10)
 CHANGES = {"payload": 0.2, "motors/shoulder": math.log(0.5), "motors/elbow": math.log(0.7)}
 
 
@@ -73,7 +73,7 @@ def test_a_payload_that_is_taken_off_again_is_forgotten(arm):
 
 def test_an_estimate_that_predicts_worse_is_thrown_away(arm):
     """A wrong estimate, put there by hand with no doubt about it, is not used, and the filter begins anew."""
-    cfg = AdaptCfg(("payload", "motors"), every=1, settle=10, wander=0.0, leap=0.0)
+    cfg = replace(CFG, wander=0.0, leap=0.0)
     motion = motion_of(arm, torch.zeros(COUNT, 3), steps=120, changed_at=0)
     follower = Follower(arm, cfg, COUNT)
     for step in range(motion.controls.shape[1]):
@@ -118,24 +118,37 @@ def test_environments_are_followed_by_themselves(arm):
 
 
 def test_environments_take_turns(arm):
-    """With a look every four steps each environment is looked at once in four steps, some thirty together, and
+    """With a look every four steps each environment is looked at once in four steps, as many together as there are, and
     forgetting some leaves the others as they are.
     """
-    count = 70
-    follower = Follower(arm, AdaptCfg(("payload",), every=4), count)
+    follower = Follower(arm, AdaptCfg(("payload",), every=4, budget=100.0), COUNT)
     follower.usual = torch.full((2,), 0.01)
     generator = torch.Generator().manual_seed(1)
-    state, looks = torch.randn(count, 4, generator=generator), torch.zeros(count)
-    for turn in range(8):
+    state = torch.randn(COUNT, 4, generator=generator)
+    for step in range(8):
         before = follower.covariance.clone()
-        follower.look(state, torch.zeros(count, 2), state + 0.1)
+        follower.look(state, torch.zeros(COUNT, 2), state + 0.1)
         seen = (follower.covariance != before).flatten(1).any(1)
-        looks += seen
-        assert torch.equal(seen, torch.arange(count) % 3 == turn % 4)
-    assert (looks == 2).all()
+        assert seen.all() if step % 4 == 3 else not seen.any()
     kept = follower.numbers[1:].clone()
     follower.forget(torch.tensor([0]))
     assert follower.numbers[0].abs().max() == 0.0 and torch.equal(follower.numbers[1:], kept)
+
+
+def test_a_step_that_is_no_number_leaves_the_judgement_alone(arm):
+    """A robot whose measurement is no number keeps its gain and surprise, finite, while its neighbours are judged."""
+    follower = Follower(arm, CFG, COUNT)
+    follower.usual = torch.full((2,), 0.01)
+    generator = torch.Generator().manual_seed(2)
+    state = torch.randn(COUNT, 4, generator=generator)
+    for _ in range(16):
+        gain, surprise = follower.gain.clone(), follower.surprise.clone()
+        after = state + 0.05 * torch.randn(COUNT, 4, generator=generator)
+        after[0] = torch.nan
+        follower.look(state, torch.zeros(COUNT, 2), after)
+        assert follower.surprise[0] == surprise[0] == 1.0 and follower.gain[0] == gain[0] == 0.0
+        assert (follower.surprise[1:] != surprise[1:]).all() and follower.gain.isfinite().all()
+    assert not follower.used[0]
 
 
 @pytest.mark.parametrize(
@@ -158,22 +171,57 @@ def test_motion_of_the_support_moves_otherwise_after_the_change(arm):
     assert isinstance(with_it, Motion)
 
 
-def test_calm_environments_are_only_checked(arm, monkeypatch: pytest.MonkeyPatch):
-    """Robots that predict as usual cost two steps of the model a look, and one more for each number in every eighth of
-    their looks, in which they take turns; one that surprises costs all of it in each, and no others do.
-    """
-    cfg = replace(CFG, calm=8)
-    motion = motion_of(arm, numbers_with(Directions(arm, CFG.words), "payload"), steps=24, changed_at=0)
-    follower, rows, extend = Follower(arm, cfg, COUNT), [], arm.extend
-    follower.usual = torch.full((2,), 0.01)
+def rows_of_looks(arm, follower: Follower, steps: int, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Steps of the model in each batch that looks take."""
+    rows, extend = [], arm.extend
+    state = torch.randn(follower.num_envs, 4, generator=torch.Generator().manual_seed(3))
+    control = torch.zeros(follower.num_envs, 2)
     monkeypatch.setattr(arm, "extend", lambda state, *rest: rows.append(len(state)) or extend(state, *rest))
-    monkeypatch.setattr(follower, "_judge", lambda *_: None)
-    numbers = follower.directions.dim
-    for surprised, expected in ((0, 3 * COUNT), (1, 3 * (COUNT - 1) + 24)):
-        rows.clear()
-        follower.surprise[:surprised] = 5.0
-        for step in range(24):
-            follower.look(motion.states[:, step], motion.controls[:, step], motion.states[:, step + 1])
-        assert sum(rows) == 24 * 2 * COUNT + expected * numbers
-        assert max(rows) <= 2 * COUNT + numbers * (1 + surprised)
-    assert follower.numbers.abs().amax(1).min() > 0.01, "all are followed, if seldom"
+    for _ in range(steps):
+        follower.look(state, control, state, state)
+    monkeypatch.undo()
+    return rows
+
+
+@pytest.mark.parametrize("count", [6, 70])
+@pytest.mark.parametrize("words", [("payload",), ("payload", "motors")])
+def test_looks_keep_to_the_budget(arm, count: int, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch):
+    """However many numbers there are, looks take no more steps of the model than the budget, what a batch costs beside
+    its rows included, and hardly fewer; and all calm environments are looked at about as often.
+    """
+    follower = Follower(arm, AdaptCfg(words, budget=0.5), count)
+    follower.usual = torch.full((2,), 0.01)
+    rows = rows_of_looks(arm, follower, 400, monkeypatch)
+    spent = sum(rows) + BATCH * len(rows)
+    assert 0.9 * 0.5 * 400 * count < spent <= 0.5 * 400 * count
+    assert follower.looks.min() >= 0.7 * follower.looks.max() - 1.0
+
+
+def test_what_surprises_is_looked_at_first(arm, monkeypatch: pytest.MonkeyPatch):
+    """Two robots of seventy that surprise are looked at several times as often as the calm ones, which are not
+    forgotten.
+    """
+    follower = Follower(arm, AdaptCfg(("payload", "motors"), budget=0.15), 70)
+    follower.usual = torch.full((2,), 0.01)
+    monkeypatch.setattr(follower, "_notice", lambda _: None)
+    follower.surprise[:2] = 5.0
+    rows_of_looks(arm, follower, 200, monkeypatch)
+    assert follower.looks[:2].min() >= 3 * follower.looks[2:].max() and follower.looks[2:].min() >= 1
+
+
+def test_surprise_is_noticed_without_a_look(arm):
+    """What the model said of a step tells which robots surprise, at no cost: within a fifth of a second, long before
+    their next look, and it calms down again.
+    """
+    follower = Follower(arm, AdaptCfg(("payload",), every=1000), COUNT)
+    follower.usual = torch.full((2,), 0.01)
+    follower._level = 0.45
+    state, noise = torch.zeros(COUNT, 4), torch.Generator().manual_seed(4)
+    for step in range(120):
+        measured = state + 0.01 * torch.randn(COUNT, 4, generator=noise)
+        measured[0, 2:] += 0.05 * (step < 20)
+        follower.look(state, torch.zeros(COUNT, 2), measured, state)
+        if step == 19:
+            assert follower.surprise[0] > 2.0 and follower.surprise[1:].max() < 2.0
+            assert follower.attention[0] > 2.0
+    assert not follower.looks.any() and follower.surprise.max() < 2.0

@@ -52,7 +52,7 @@ def test_a_trial_finds_a_payload_and_reports_it(tmp_path: Path):
     numbers = torch.zeros(COUNT, 3)
     numbers[COUNT // 2 :, 0] = 0.2
     motion = motion_of(arm, numbers, steps=250, changed_at=100, noise=0.01)
-    cfg = AdaptCfg(("payload", "motors"), every=1, settle=10)
+    cfg = AdaptCfg(("payload", "motors"), every=1, budget=100.0, settle=10)
     trial = try_adaptation(arm, motion, cfg)
     groups = {"nothing": slice(0, COUNT // 2), "payload": slice(COUNT // 2, COUNT)}
     report = json.loads(json.dumps(plain_report(trial, groups)))

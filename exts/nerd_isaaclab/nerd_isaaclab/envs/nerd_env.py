@@ -295,7 +295,7 @@ class NerdDynamics(ManagerBasedRLEnv):
             raise NerdModeError(
                 f"got env.nerd.adapt={words} with dynamics of your own, expected a checkpoint's model with mechanics"
             )
-        cfg = AdaptCfg(tuple(words.split("+")), every=self.nerd_cfg.adapt_every)
+        cfg = AdaptCfg(tuple(words.split("+")), every=self.nerd_cfg.adapt_every, budget=self.nerd_cfg.adapt_budget)
         return Follower(predictor, cfg, self.num_envs, ground)
 
     def _say_what_is_not_followed(self, predictor: Predictor) -> None:

@@ -59,7 +59,11 @@ class NerdCfg:
     steps the neural ones with what was estimated, not with what the engine says. None: nothing is estimated."""
 
     adapt_every: int = bounded(4, at_least=1, at_most=10_000)
-    """Control steps from one look at an environment to the next. Environments take turns: more of them cost less."""
+    """Least control steps from one look at an environment to the next."""
+
+    adapt_budget: float = bounded(0.5, above=0.0, at_most=1.0e4)
+    """Steps of the model that looks may take for each environment and control step, on average: a look costs two, and
+    one more for each number. It bounds what adaptation costs."""
 
     dump_dir: str | None = None
     """Where states that the guard refused are written, with the steps that led there, for ``nerd replay``: one dump for

@@ -34,8 +34,8 @@ PAYLOAD, HALF = 0.2, math.log(0.5)
 HELD_SECONDS = 1.0 / 6.0
 """How long an action is held [s]."""
 
-COST_STEPS = 30
-"""Steps with and without adaptation by which its cost is measured, in turns."""
+COST_STEPS, COST_TURN = 120, 4
+"""Steps with and without adaptation by which its cost is measured, and how many of them in a turn."""
 
 SAME = 1.0e-2
 """Difference of estimates in the loop from those that the recorded motion gives: states are rounded on their way."""
@@ -76,10 +76,10 @@ def work(plain: dict[str, Any], report: Report) -> dict[str, Any]:
 
     cfg = from_plain(TaskTrialCfg, plain["cfg"])
     count = cfg.envs * len(cfg.changes)
-    with physx_task(cfg.task, cfg.physics, "cpu", count, cfg.overrides, _endless) as env:
+    with physx_task(cfg.task, cfg.physics, "cpu", count, cfg.overrides, endless) as env:
         env.reset(seed=cfg.seed)
-        env.nerd_cfg.adapt, env.nerd_cfg.adapt_every = "+".join(cfg.settings.words), cfg.settings.every
-        env.nerd_cfg.neural_share = 0.0
+        env.nerd_cfg.adapt, env.nerd_cfg.neural_share = "+".join(cfg.settings.words), 0.0
+        env.nerd_cfg.adapt_every, env.nerd_cfg.adapt_budget = cfg.settings.every, cfg.settings.budget
         spec = env.robot_spec
         model = shadow_model(spec) if cfg.model is None else checkpoint.load(find_checkpoint(cfg.model), spec).eval()
         ground = PlaneGround.flat(0.0)
@@ -110,22 +110,26 @@ def work(plain: dict[str, Any], report: Report) -> dict[str, Any]:
         return to_plain(Recorded(spec.to_json(), truth, changed_at, cost, agree))
 
 
-def apply_change(env: Any, change: str, env_ids: torch.Tensor) -> dict[str, float]:
+def apply_change(env: Any, change: str, env_ids: torch.Tensor, joint: str | None = None) -> dict[str, float]:
     """Changes some robots in the engine, and says which numbers they have from then on.
 
     Args:
         env: The environment.
         change: What changes, of :data:`~nerd_isaaclab.evaluation.adaptation.CHANGES`.
         env_ids: Environments to change.
+        joint: Joint whose motor weakens, by default the one in the middle of the list.
     """
+    from nerd_core.adaptation.directions import loaded_body
+
     robot, ids, spec = env.robot, env_ids.int(), env.robot_spec
     if change == "payload":
         mass = robot.data.body_mass.torch.reshape(env.num_envs, -1)[env_ids].clone()
-        mass[:, 0] += PAYLOAD * mass.sum(1)
+        loaded = list(robot.body_names).index(spec.body_names[loaded_body(spec)])
+        mass[:, loaded] += PAYLOAD * mass.sum(1)
         robot.set_masses_index(masses=mass, body_ids=list(range(robot.num_bodies)), env_ids=ids)
         return {"payload": PAYLOAD}
     if change == "motor":
-        joint = spec.joint_names[len(spec.joints) // 2]
+        joint = spec.joint_names[len(spec.joints) // 2] if joint is None else joint
         column = list(robot.joint_names).index(joint)
         for name in ("stiffness", "damping"):
             value = getattr(robot.data, f"joint_{name}").torch[env_ids].clone()
@@ -159,7 +163,7 @@ def _halve_friction(env: Any, env_ids: torch.Tensor) -> dict[str, float]:
     }
 
 
-def _endless(env_cfg: Any) -> None:
+def endless(env_cfg: Any) -> None:
     """A change of the task: all robots are the same, and no episode ends."""
     from ..envs.randomised_properties import hold_still
 
@@ -183,7 +187,7 @@ def _cost(env: Any, action: torch.Tensor) -> float | None:
     physics, follower = env.nerd, env.nerd.adaptation
     seconds: dict[bool, list[float]] = {True: [], False: []}
     for turn in range(2 * COST_STEPS):
-        on = (turn // follower.cfg.every) % 2 == 0
+        on = (turn // COST_TURN) % 2 == 0
         physics.adaptation = follower if on else None
         begin = time.process_time()
         env.step(action)

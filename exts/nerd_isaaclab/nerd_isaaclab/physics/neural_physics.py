@@ -245,7 +245,7 @@ class NeuralPhysics:
             solved, accelerations = self._robot.read(), self._robot.accelerations()
             self.one_step_error = self._prediction - solved
             if self.adaptation is not None:
-                self.adaptation.look(*self._seen, solved)
+                self.adaptation.look(*self._seen, solved, self._prediction)
             state, env_ids = torch.where(neural[:, None], self._prediction, solved), self._neural_ids
             if env_ids is not None and len(env_ids):
                 self._robot.write(state[env_ids], env_ids)

@@ -17,13 +17,13 @@ class AdaptCfg:
     words: tuple[str, ...] = ("payload",)
     """What may change: payload, friction, motors."""
     every: int = bounded(4, at_least=1, at_most=10_000)
-    """Control steps from one look at an environment to the next. Environments take turns, so that a step costs the
-    same; a look costs two steps of the model, and one more for each number where these are followed."""
-    calm: int = bounded(1, at_least=1, at_most=10_000)
-    """In which of its looks the numbers of an environment are followed that predicts as usual: every so many. In the
-    others it is only checked. One that surprises is followed in each. More than one costs less and finds later."""
-    settle: int = bounded(20, at_least=1, at_most=100_000)
-    """Looks at first from which the model's usual error is taken, with the parameters of the specification."""
+    """Least control steps from one look at an environment to the next."""
+    budget: float = bounded(0.5, above=0.0, at_most=1.0e4)
+    """Steps of the model that looks may take for each environment and control step, on average. A look costs two, and
+    one more for each number; environments that surprise are looked at first. It bounds what adaptation costs: many
+    numbers are followed in fewer looks."""
+    settle: int = bounded(80, at_least=1, at_most=100_000)
+    """Control steps at first from which the model's usual error is taken, with the parameters of the specification."""
     doubt: float = bounded(0.1, above=0.0, at_most=10.0)
     """Standard deviation of a number before anything is known."""
     wander: float = bounded(0.01, at_least=0.0, at_most=10.0)

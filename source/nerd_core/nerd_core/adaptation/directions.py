@@ -91,7 +91,7 @@ class Directions(nn.Module):
         nominal = specified(spec)
         assert nominal.mass is not None and nominal.stiffness is not None and nominal.damping is not None
         names: list[str] = []
-        self.loaded = 0 if spec.floating_base else len(spec.bodies) - 1
+        self.loaded = loaded_body(spec)
         self._payload = self._place(names, ["payload"] if "payload" in words else [])
         ends = _ends_with_slots(spec) if "friction" in words else []
         self._feet = self._place(names, [f"friction/{name}" for name in ends])
@@ -156,6 +156,15 @@ class Directions(nn.Module):
         return slice(len(names) - len(more), len(names))
 
 
+def loaded_body(spec: RobotSpec) -> int:
+    """Which body gets a payload: the root, or the last body of a fixed base.
+
+    Args:
+        spec: The robot.
+    """
+    return 0 if spec.floating_base else len(spec.bodies) - 1
+
+
 def _spread(logarithms: Tensor, which: Tensor) -> Tensor:
     """Exponentials, shape (M, K), given to those that they belong to; the last number of ``which`` stands for one."""
     values = torch.cat((logarithms.exp(), torch.ones_like(logarithms[:, :1])), dim=1)
@@ -200,4 +209,4 @@ def _driven_joints(spec: RobotSpec) -> list[int]:
     return driven
 
 
-__all__ = ["LIMITS", "STEPS", "WORDS", "AdaptationError", "Directions", "Word"]
+__all__ = ["LIMITS", "STEPS", "WORDS", "AdaptationError", "Directions", "Word", "loaded_body"]

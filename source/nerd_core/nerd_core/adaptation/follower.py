@@ -47,17 +47,26 @@ USUAL = 0.8
 USUAL_DEVIATIONS = 1.2816
 
 LEAST_AT_ONCE = 32
-"""Environments that are looked at together where there are so many: fewer take as long."""
+"""Environments that are looked at together where there are so many to look at: fewer take as long."""
+
+BATCH = 16
+"""What a batch of the model's steps costs beside its rows, in rows: measured for ANYmal on a processor."""
+
+MOST_SHARE = 0.2
+"""Largest share that one look has in the judgement of an estimate, however long the last one is ago."""
 
 MOST_GAIN = 1.0
 """What is kept of how much better an estimate was: an old success does not speak for it for long."""
 
 SURPRISE_SECONDS, SURPRISING, ATTENTIVE = 0.2, 2.0, 1.3
 """Over how long errors are called surprising [s], how many times the usual ones they are then, and from how many on an
-environment is followed in each of its looks."""
+environment is looked at before others."""
 
 ATTENTION_SECONDS = 3.0
-"""How long an environment that was surprising is followed in each of its looks [s]."""
+"""How long an environment that was surprising is looked at before others [s]."""
+
+FIRST = 4.0
+"""How many times longer a calm environment waits than one that surprises."""
 
 
 class Follower:
@@ -79,7 +88,7 @@ class Follower:
         self._velocities = (
             [*columns[at.root_lin_vel], *columns[at.root_ang_vel]] if predictor.spec.floating_base else []
         ) + columns[at.joint_vel]
-        self._dt = predictor.spec.control_dt * cfg.every
+        self._dt = predictor.spec.control_dt
         device, dim = predictor.device, self.directions.dim
         self.numbers = torch.zeros(num_envs, dim, device=device)
         """The estimates, shape (N, P)."""
@@ -89,8 +98,8 @@ class Follower:
         """By how much the estimate has predicted better than the specification lately, shape (N,)."""
         self.used = torch.zeros(num_envs, dtype=torch.bool, device=device)
         """Whether an estimate is used, shape (N,)."""
-        self.looks = 0
-        """Looks so far, those of all environments in a turn counted as one."""
+        self.looks = torch.zeros(num_envs, dtype=torch.int64, device=device)
+        """How often each environment was looked at, shape (N,)."""
         self.rejected = torch.zeros(num_envs, dtype=torch.int64, device=device)
         """How often an estimate was thrown away, shape (N,)."""
         self.usual: Tensor | None = None
@@ -98,10 +107,13 @@ class Follower:
         self.surprise = torch.zeros(num_envs, device=device)
         """How badly the estimate has predicted in the last tenths of a second, shape (N,), one as usual."""
         self.attention = torch.zeros(num_envs, device=device)
-        """For how long an environment is still followed in each of its looks [s], shape (N,)."""
+        """For how long an environment is still looked at before others [s], shape (N,)."""
+        self._waited = torch.zeros(num_envs, device=device)
+        """Control steps since the last look at each environment, shape (N,)."""
+        self._credit = 0.0
+        """Steps of the model that looks may take now."""
         self._level = 1.0
         self._seen: list[Tensor] = []
-        self._step = 0
         self.forget()
 
     def forget(self, env_ids: Tensor | slice | None = None) -> None:
@@ -133,98 +145,116 @@ class Follower:
         return self.directions(self.estimate, control) if bool(self.used.any()) else (None, control)
 
     @torch.no_grad()
-    def look(self, state: Tensor, control: Tensor, measured: Tensor) -> None:
-        """Looks at one control step of those environments whose turn it is.
+    def look(self, state: Tensor, control: Tensor, measured: Tensor, predicted: Tensor | None = None) -> None:
+        """Takes in one control step: notices which environments surprise, and looks at as many as the budget allows.
 
         Args:
             state: States before the step, shape (N, S).
             control: Controls held over it, shape (N, C).
             measured: States after it, shape (N, S). The two belong to the same motion: no reset lies between.
+            predicted: What the model said of the step with the estimates in use, shape (N, S), where somebody has asked
+                it; None to ask it here.
         """
-        turn = self._step % self.cfg.every
-        self._step += 1
-        self.looks += turn == 0
-        turns = min(self.cfg.every, -(-self.num_envs // LEAST_AT_ONCE))
-        if turn < turns:
-            rows = torch.arange(turn, self.num_envs, turns, device=self.numbers.device)
-            self._look(rows, state[rows], control[rows], measured[rows])
-
-    def _look(self, rows: Tensor, state: Tensor, control: Tensor, measured: Tensor) -> None:
-        """One look at some environments: at all of them with the specification and the estimate, and at those that are
-        followed in this look with each number moved, too.
-        """
-        numbers, everyone = self.numbers[rows], torch.arange(len(rows), device=rows.device)
+        everyone = torch.arange(self.num_envs, device=self.numbers.device)
+        if predicted is None:
+            said = self._velocity_after(everyone, state, control, everyone, self.estimate)
+        else:
+            said = predicted[:, self._velocities]
+        missing = measured[:, self._velocities] - said
         if self.usual is None:
-            missing = measured[:, self._velocities] - self._velocity_after(rows, state, control, everyone, numbers)
             self._learn_usual(missing[missing.isfinite().all(-1)])
             return
-        followed = self._followed(rows)
-        steps = self._steps_from(numbers[followed])  # (F, P)
-        moved = numbers[followed] + torch.diag_embed(steps).transpose(0, 1)  # (P, F, P): the p-th number is moved
-        which = torch.cat((everyone, everyone, followed.repeat(len(moved))))
-        tried = torch.cat((torch.zeros_like(numbers), numbers, moved.flatten(0, 1)))
-        said = self._velocity_after(rows, state, control, which, tried)
-        missing = (measured[which][:, self._velocities] - said) / self.usual
-        nominal, own, beside = missing.split([len(rows), len(rows), len(which) - 2 * len(rows)])
-        beside = beside.unflatten(0, (len(moved), -1))  # (P, F, V)
-        sane = (nominal.isfinite() & own.isfinite()).all(-1)
-        sane[followed] &= beside.isfinite().all(-1).all(0)
-        nominal, own = (torch.where(sane[:, None], each, 0.0) for each in (nominal, own))
-        slope = torch.where(sane[followed, None], (own[followed] - beside).nan_to_num() / steps.t()[..., None], 0.0)
-        self._follow(rows, followed, own[followed], slope.permute(1, 2, 0), sane[followed])
-        self._judge(rows, nominal, own, sane)
+        self._notice(missing / self.usual)
+        self._waited += 1.0
+        rows = self._whose_turn()
+        if len(rows):
+            self._look(rows, state[rows], control[rows], measured[rows])
+            self.looks[rows] += 1
+            self._waited[rows] = 0.0
 
-    def _followed(self, rows: Tensor) -> Tensor:
-        """Places among some environments of those whose numbers are followed in this look, shape (F,): those that
-        surprise or have done so lately, and of the calm ones those whose turn it is.
+    def _notice(self, missing: Tensor) -> None:
+        """Follows how surprising each environment is, by errors in usual ones, shape (N, V)."""
+        sane = missing.isfinite().all(-1)
+        loss = _robust(torch.where(sane[:, None], missing, 0.0), self.cfg.outlier).mean(-1)
+        short = min(1.0, self._dt / SURPRISE_SECONDS)
+        surprise = (1.0 - short) * self.surprise + short * loss / self._level
+        self.surprise = torch.where(sane, surprise, self.surprise)
+        left = (self.attention - self._dt).clamp(min=0.0)
+        self.attention = torch.where(self.surprise > SURPRISING, ATTENTION_SECONDS, left)
+
+    def _whose_turn(self) -> Tensor:
+        """Environments to look at now, shape (M,): those that have waited longest, those that surprise before others;
+        none while the budget does not allow a batch that is worth it.
         """
-        turn = (rows + self.looks) % self.cfg.calm == 0
-        return torch.nonzero(turn | (self.surprise[rows] > ATTENTIVE) | (self.attention[rows] > 0.0))[:, 0]
+        each, everyone = 2 + self.directions.dim, BATCH + self.num_envs * (2 + self.directions.dim)
+        self._credit = min(self._credit + self.cfg.budget * self.num_envs, everyone)
+        waiting = self._waited >= self.cfg.every
+        surprises = waiting & ((self.surprise > ATTENTIVE) | (self.attention > 0.0))
+        urgent, ready = int(surprises.sum()), int(waiting.sum())
+        affordable = int((self._credit - BATCH) // each)
+        if affordable < max(1, min(LEAST_AT_ONCE, urgent or ready)) or not ready:
+            return waiting.nonzero()[:0, 0]
+        patience = torch.where(waiting, self._waited * torch.where(surprises, FIRST, 1.0), -1.0)
+        rows = patience.argsort(descending=True, stable=True)[: min(affordable, ready)]
+        self._credit -= BATCH + each * len(rows)
+        return rows
+
+    def _look(self, rows: Tensor, state: Tensor, control: Tensor, measured: Tensor) -> None:
+        """One look at some environments: with the specification, the estimate, and each number moved."""
+        assert self.usual is not None
+        numbers, everyone = self.numbers[rows], torch.arange(len(rows), device=rows.device)
+        steps = self._steps_from(numbers)  # (M, P)
+        moved = numbers + torch.diag_embed(steps).transpose(0, 1)  # (P, M, P): the p-th number is moved
+        which = everyone.repeat(2 + len(moved))
+        tried = torch.cat((torch.zeros_like(numbers), numbers, moved.flatten(0, 1)))
+        said = self._velocity_after(rows, state, control, which, tried).unflatten(0, (-1, len(rows)))
+        missing = (measured[:, self._velocities] - said) / self.usual
+        sane = missing.isfinite().all(-1).all(0)
+        missing = torch.where(sane[:, None], missing, 0.0)
+        nominal, own, beside = missing[0], missing[1], missing[2:]  # (M, V), (M, V), (P, M, V)
+        slope = (own - beside) / steps.t()[..., None]
+        waited = self._dt * self._waited[rows]
+        self._follow(rows, own, slope.permute(1, 2, 0), sane, waited)
+        self._judge(rows, nominal, own, sane, waited)
 
     def _steps_from(self, numbers: Tensor) -> Tensor:
         """How far numbers are moved for differences, away from the end of their range, shape (F, P)."""
         steps = self.directions.steps
         return torch.where(numbers + steps > self.directions.upper, -steps, steps)
 
-    def _follow(self, rows: Tensor, followed: Tensor, own: Tensor, slope: Tensor, sane: Tensor) -> None:
-        """Brings the numbers of the followed environments nearer to what was measured; time passes for all.
+    def _follow(self, rows: Tensor, own: Tensor, slope: Tensor, sane: Tensor, waited: Tensor) -> None:
+        """Brings the numbers of environments nearer to what was measured.
 
         Args:
-            rows: All that are looked at, shape (M,).
-            followed: Places of the followed ones among them, shape (F,).
-            own: Errors of their estimates, in usual ones, shape (F, V).
-            slope: How predictions change with the numbers, shape (F, V, P).
-            sane: Where all of that is finite, shape (F,).
+            rows: Environments, shape (M,).
+            own: Errors of their estimates, in usual ones, shape (M, V).
+            slope: How predictions change with the numbers, shape (M, V, P).
+            sane: Where all of that was finite, shape (M,).
+            waited: Time since the last look [s], shape (M,).
         """
-        eye = torch.eye(self.directions.dim, device=own.device)
-        self.covariance[rows] = self._wandered(rows, eye)
-        chosen = rows[followed]
+        before = self._wandered(rows, waited)
         weight = (self.cfg.outlier / own.abs().clamp(min=self.cfg.outlier)) / self.cfg.inflation**2
         weighted = slope.transpose(1, 2) * weight[:, None]
-        covariance = torch.linalg.inv(torch.linalg.inv(self.covariance[chosen]) + weighted @ slope)
+        covariance = torch.linalg.inv(torch.linalg.inv(before) + weighted @ slope)
         covariance = 0.5 * (covariance + covariance.transpose(1, 2))
         change = (covariance @ (weighted @ own[..., None]))[..., 0]
-        numbers = (self.numbers[chosen] + change).clamp(self.directions.lower, self.directions.upper)
-        self.numbers[chosen] = torch.where(sane[:, None], numbers, self.numbers[chosen])
-        self.covariance[chosen] = covariance
+        numbers = (self.numbers[rows] + change).clamp(self.directions.lower, self.directions.upper)
+        self.numbers[rows] = torch.where(sane[:, None], numbers, self.numbers[rows])
+        self.covariance[rows] = covariance
 
-    def _wandered(self, rows: Tensor, eye: Tensor) -> Tensor:
+    def _wandered(self, rows: Tensor, waited: Tensor) -> Tensor:
         """Covariances after the time between two looks, none larger than at first."""
+        eye = torch.eye(self.directions.dim, device=rows.device)
         wander = torch.where(self.surprise[rows] > SURPRISING, self.cfg.leap, self.cfg.wander)
-        grown = self.covariance[rows] + (wander.square() * self._dt)[:, None, None] * eye
+        grown = self.covariance[rows] + (wander.square() * waited)[:, None, None] * eye
         size = grown.diagonal(dim1=1, dim2=2) / self.cfg.doubt**2
         shrink = size.clamp(min=1.0).rsqrt()
         return grown * shrink[:, :, None] * shrink[:, None, :]
 
-    def _judge(self, rows: Tensor, nominal: Tensor, own: Tensor, sane: Tensor) -> None:
+    def _judge(self, rows: Tensor, nominal: Tensor, own: Tensor, sane: Tensor, waited: Tensor) -> None:
         """Decides which estimates are used; those that have predicted worse for long are thrown away."""
-        share, loss = min(1.0, self._dt / self.cfg.memory), _robust(own, self.cfg.outlier).mean(-1)
-        better = _robust(nominal, self.cfg.outlier).mean(-1) - loss
-        short = min(1.0, self._dt / SURPRISE_SECONDS)
-        surprise = (1.0 - short) * self.surprise[rows] + short * loss / self._level
-        self.surprise[rows] = torch.where(sane, surprise, self.surprise[rows])
-        left = (self.attention[rows] - self._dt).clamp(min=0.0)
-        self.attention[rows] = torch.where(self.surprise[rows] > SURPRISING, ATTENTION_SECONDS, left)
+        share = (waited / self.cfg.memory).clamp(max=MOST_SHARE)
+        better = (_robust(nominal, self.cfg.outlier) - _robust(own, self.cfg.outlier)).mean(-1)
         gain = torch.where(sane, (1.0 - share) * self.gain[rows] + share * better, self.gain[rows])
         gain = gain.clamp(max=MOST_GAIN)
         self.gain[rows] = gain
@@ -235,9 +265,9 @@ class Follower:
             self.rejected[worse] += 1
 
     def _learn_usual(self, missing: Tensor) -> None:
-        """Takes the usual error from the first looks."""
+        """Takes the usual error from the first steps."""
         self._seen.append(missing.abs())
-        if self.looks < self.cfg.settle:
+        if len(self._seen) < self.cfg.settle:
             return
         seen = torch.cat(self._seen)
         self._seen = []

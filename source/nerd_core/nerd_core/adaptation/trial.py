@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from ..contact.grounds import Ground
-from ..dynamics import rollout_states
+from ..dynamics import NeuralDynamics, rollout_states
 from ..predictor.predictor import Predictor
 from ..training.metrics import state_errors
 from .config import AdaptCfg
@@ -123,10 +123,15 @@ def follow(predictor: Predictor, motion: Motion, cfg: AdaptCfg) -> tuple[Tensor,
     Returns:
         Estimates after each step, shape (T, N, P); which were used, shape (T, N); and the follower at the end.
     """
-    follower = Follower(predictor, cfg, len(motion.states), motion.ground)
+    count = len(motion.states)
+    follower = Follower(predictor, cfg, count, motion.ground)
+    dynamics = NeuralDynamics(predictor, count, motion.states.device, ground=motion.ground)  # as in a running loop
     numbers, used = [], []
     for step in range(motion.controls.shape[1]):
-        follower.look(motion.states[:, step], motion.controls[:, step], motion.states[:, step + 1])
+        state, control, measured = motion.states[:, step], motion.controls[:, step], motion.states[:, step + 1]
+        parameters, arrives = follower.parameters(control)
+        predicted = dynamics.step(state, arrives, parameters=parameters)
+        follower.look(state, control, measured, predicted)
         numbers.append(follower.numbers.clone())
         used.append(follower.used.clone())
     return torch.stack(numbers), torch.stack(used), follower
