@@ -102,6 +102,7 @@ TEST_TOSSED_CUBE = "tests/core/experiments/test_tossed_cube.py"
 TEST_EMA = "tests/core/training/test_ema.py"
 TEST_BEST = "tests/core/training/test_run.py::test_the_best_weights_are_kept_and_patience_ends_a_run"
 TEST_KERNEL = "tests/core/mechanics/test_kernel_verification.py"
+TEST_MEETINGS = "tests/core/mechanics/test_kernel_self_contacts.py"
 TEST_ADJOINT = "tests/core/mechanics/test_adjoint_verification.py"
 TEST_BY_PARAMETERS = "tests/core/mechanics/test_adjoint_parameters.py"
 TEST_LEFT_STOP = (
