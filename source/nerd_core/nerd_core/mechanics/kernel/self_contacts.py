@@ -15,7 +15,7 @@ from typing import Any
 import warp as wp
 
 from ..constants import MIN_FACTOR, Constant, Factor
-from .constraint_solver import begin_row
+from .constraint_rows import begin_row
 from .contact_constraints import cone_share, friction_axes
 from .forces import ForceArrays, add_forces
 from .joint_stops import rate_factor, softness

@@ -12,11 +12,8 @@ import warp as wp
 from ..constants import MOMENTUM_EPSILON, UNREACHABLE
 from .actuators import actuated_effort
 from .body_damping import damping_force, special_gravity_force
-from .constraint_solver import (
-    ConstraintRow,
-    begin_rows,
-    make_solver,
-)
+from .constraint_rows import ConstraintRow, begin_rows
+from .constraint_solver import make_solver
 from .contact_constraints import SlotGround, SlotParameters, slot_centre
 from .forces import ForceArrays, write_forces, write_gained
 from .friction_anchors import ContactAnchors, keep_anchors
@@ -37,7 +34,7 @@ from .multibody import (
 )
 from .physical_parameters import ParameterRows, external_force, robot_of
 from .rules import Factors
-from .self_contacts import begin_meetings, solve_meeting, write_meeting_forces
+from .self_contacts import begin_meetings, write_meeting_forces
 from .shape_pairs import MeetingState
 from .structures import KernelTypes
 from .tables import Inputs, RobotTables, Sizes
@@ -238,7 +235,7 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False, tells_f
     is_actuated = sizes.is_actuated
     has_meetings, meeting_count = sizes.max_meetings > 0, max(1, sizes.max_meetings)
     solve_constraints = make_solver(
-        is_driven, sizes.is_coupled, is_kept, sizes.has_patches, solve_meeting if has_meetings else None
+        is_driven, sizes.is_coupled, is_kept, sizes.has_patches, sizes.has_capsules, has_meetings
     )
     has_parameters = sizes.has_parameters
     row_count = max(1, sizes.joints + 3 * (sizes.max_contacts + sizes.max_meetings))

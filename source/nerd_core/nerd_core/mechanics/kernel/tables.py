@@ -119,6 +119,8 @@ class Sizes:
     """Whether environments may have physical parameters of their own."""
     has_patches: bool = False
     """Whether the contacts of a shape are one patch."""
+    has_capsules: bool = False
+    """Whether both ends of a capsule may be one patch."""
 
 
 @wp.func
