@@ -109,8 +109,7 @@ class ConstraintSolver(nn.Module):
         self.substeps, self.sliding_share = substeps_of(cfg, multibody.spec), sliding_share(multibody.spec)
         spec, stops, root_dim = multibody.spec, Stops(multibody.spec), multibody.root_dim
         joints = joint_order(spec, multibody.depth_first)
-        of_slots = self.contacts.turns.tolist(), self.contacts.lower_ends.tolist()
-        self._turns = ContactTurns(*of_slots, self.contacts.ground_contacts, len(joints))
+        self._turns = ContactTurns(*self.contacts.in_turn, self.contacts.ground_contacts, len(joints))
         self.smooth_share = smooth_share(self.spec.physics_dt / self.substeps, cfg.smoothing_time)
         self._unilateral = self.max_contacts + len(joints)
         self.drives, self.mimics = JointDrives(spec, joints, cfg), MimicJoints(spec, joints, cfg)

@@ -156,6 +156,9 @@ class ContactSlots(nn.Module):
             self.own = SelfContacts(multibody, cfg.self_contacts, cfg.reach_by_radius)
         self.max_contacts = self.ground_contacts + (0 if self.own is None else self.own.most)
         sizes = half_widths(spec.slots) if self.law.has_patches else [slot.radius for slot in spec.slots]
+        turns = [turn_of_body[index[spec.slots[slot].body]] for slot in slots]
+        self.in_turn = turns, [float(lower) for lower in is_lower_end(spec, slots)]
+        """:attr:`turns` and :attr:`lower_ends` as numbers, which are there before tensors hold any."""
         buffers = {
             "slots": torch.tensor(slots, dtype=torch.long),
             "place_of_slot": torch.tensor(_places(spec, slots), dtype=torch.long),
@@ -163,8 +166,8 @@ class ContactSlots(nn.Module):
             "_points": torch.tensor([spec.slots[slot].point for slot in slots]).reshape(-1, 3, 1),
             "_radius": torch.tensor([spec.slots[slot].radius for slot in slots]),
             "_shapes": torch.tensor([shapes[slot] for slot in slots], dtype=torch.long),
-            "turns": torch.tensor([turn_of_body[index[spec.slots[slot].body]] for slot in slots], dtype=torch.long),
-            "lower_ends": torch.tensor([float(lower) for lower in is_lower_end(spec, slots)]),
+            "turns": torch.tensor(self.in_turn[0], dtype=torch.long),
+            "lower_ends": torch.tensor(self.in_turn[1]),
             "reach": torch.tensor([cfg.reach + cfg.reach_by_radius * sizes[slot] for slot in slots]),
         }
         for name, value in buffers.items():
