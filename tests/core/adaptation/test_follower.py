@@ -144,7 +144,7 @@ def test_a_step_that_is_no_number_leaves_the_judgement_alone(arm):
     for _ in range(16):
         gain, surprise = follower.gain.clone(), follower.surprise.clone()
         after = state + 0.05 * torch.randn(COUNT, 4, generator=generator)
-        after[0] = torch.nan
+        after[0, 2] = torch.nan
         follower.look(state, torch.zeros(COUNT, 2), after)
         assert follower.surprise[0] == surprise[0] == 1.0 and follower.gain[0] == gain[0] == 0.0
         assert (follower.surprise[1:] != surprise[1:]).all() and follower.gain.isfinite().all()

@@ -29,7 +29,7 @@ class AdaptedControlCfg:
 
     seed: int = bounded(0, **SEED)
     """Seed of the targets."""
-    starts: int = bounded(12, at_least=1, at_most=1024)
+    starts: int = bounded(3, at_least=1, at_most=1024)
     """Sequences of targets, the same in each group of robots."""
     changes: tuple[Change, ...] = ("payload", "motor")
     """What happens to robots: a fifth of the arm's mass at its end, half of a motor."""
@@ -37,7 +37,7 @@ class AdaptedControlCfg:
     """Joint whose motor weakens."""
     at: float = bounded(3.0, above=0.0, at_most=1000.0)
     """When they change [s]."""
-    seconds: float = bounded(12.0, above=0.0, at_most=1000.0)
+    seconds: float = bounded(7.5, above=0.0, at_most=1000.0)
     """Length of the trial [s]."""
     target_seconds: float = bounded(1.5, above=0.0, at_most=1000.0)
     """Time from one target to the next [s]."""
