@@ -61,7 +61,7 @@ class NerdCfg:
     adapt_every: int = bounded(4, at_least=1, at_most=10_000)
     """Least control steps from one look at an environment to the next."""
 
-    adapt_budget: float = bounded(0.75, above=0.0, at_most=1.0e4)
+    adapt_budget: float = bounded(0.5, above=0.0, at_most=1.0e4)
     """Steps of the model that looks may take for each environment and control step, on average: a look costs two, and
     one more for each number. It bounds what adaptation costs."""
 

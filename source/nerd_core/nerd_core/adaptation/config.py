@@ -18,7 +18,7 @@ class AdaptCfg:
     """What may change: payload, friction, motors."""
     every: int = bounded(4, at_least=1, at_most=10_000)
     """Least control steps from one look at an environment to the next."""
-    budget: float = bounded(0.75, above=0.0, at_most=1.0e4)
+    budget: float = bounded(0.5, above=0.0, at_most=1.0e4)
     """Steps of the model that looks may take for each environment and control step, on average. A look costs two, and
     one more for each number; environments that surprise are looked at first. It bounds what adaptation costs: many
     numbers are followed in fewer looks."""
