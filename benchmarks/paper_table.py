@@ -241,8 +241,8 @@ def page(folder: Path) -> str:
         "Written by `python benchmarks/paper_table.py` from the files in `docs/evidence`; `nerd reproduce NAME` makes "
         "a model and its numbers again. The paper is NeRD, arXiv 2508.15755. Its teacher is another engine (Warp), its "
         "Ant has other masses and efforts, and its grounds give way where PhysX's do not: gaps can be compared, errors "
-        "of open-loop motion and returns only roughly. *Hybrid*: mechanics with learned rules. *Network*: motion in, "
-        "motion out, nothing known of masses, which is the paper's kind.",
+        "of open-loop motion and returns only roughly. *Hybrid*: mechanics with learned rules; of the Ant's nothing is "
+        "learned. *Network*: motion in, motion out, nothing known of masses, which is the paper's kind.",
         "## Table 1 and table 4: policies that were trained in the model alone",
         "Return in the solver of the mean action, in the mean over the seeds, and the gap (in the model less in the "
         "solver, over the latter). A policy of the Franka's positions acts in every second step in the paper: its "

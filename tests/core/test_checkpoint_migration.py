@@ -61,16 +61,17 @@ def test_what_is_not_understood_is_left_to_the_reader():
     assert migrate_tensors(clash) == clash
 
 
-def test_mechanics_from_before_the_laws_had_names_keep_the_fitted_one():
-    """Settings of mechanics that name no law of constraints, in whatever depth, mean the one that there was; a law that
-    is named stays, and so does everything else.
+def test_mechanics_from_before_a_setting_keep_what_there_was():
+    """Settings of mechanics that name no law of constraints, in whatever depth, mean the one that there was, and those
+    that do not say whether links take turns mean that they do not; a law that is named stays, and so does everything
+    else.
     """
     mechanics, named = {"kind": "mechanics", "slots": 5}, {"kind": "mechanics", "constraint_law": "engine"}
     plain = {"prior": mechanics, "network": {"prior": named, "kind": "free_motion"}, "ensemble": 1}
     kept = copy.deepcopy(plain)
     assert with_earlier_defaults(plain) == {
-        "prior": {**mechanics, "constraint_law": "fitted"},
-        "network": {"prior": named, "kind": "free_motion"},
+        "prior": {**mechanics, "constraint_law": "fitted", "links_in_turn": False},
+        "network": {"prior": {**named, "links_in_turn": False}, "kind": "free_motion"},
         "ensemble": 1,
     }
     assert plain == kept

@@ -11,6 +11,7 @@ from mutations.places import (
     ADAPT_REPORT,
     ADAPT_TRIAL,
     ADJOINT,
+    ADJOINT_ANCHORS,
     ADJOINT_PARAMETERS,
     ADJOINT_SOLVER,
     ADJOINT_STOPS,
@@ -33,6 +34,7 @@ from mutations.places import (
     ODE_JUDGE,
     PHYSICS,
     PLAUSIBLE,
+    REMEMBERED,
     REPLAY,
     RUN,
     SAVING,
@@ -41,6 +43,7 @@ from mutations.places import (
     TEST_ADAPT_REJECTS,
     TEST_ADAPT_TRIAL,
     TEST_ADJOINT,
+    TEST_ADJOINT_ANCHORS,
     TEST_ANTS_LAW,
     TEST_BASINS,
     TEST_BEST,
@@ -62,6 +65,7 @@ from mutations.places import (
     TEST_METRICS,
     TEST_ODE,
     TEST_PLAUSIBLE,
+    TEST_REMEMBERED,
     TEST_REPLAY,
     TEST_SWIMMER,
     TEST_TOLD,
@@ -294,6 +298,18 @@ LIBRARY_FAULTS = (
         "tosses.paths(contacts, tosses.judged), tosses.judged)",
         "tosses.paths(contacts, tosses.searched), tosses.searched)",
         TEST_TOSSED_CUBE,
+    ),
+    # training knows where feet were put down, judges mechanics untrained first, and gradients go through that memory
+    Fault(REMEMBERED, "begins[going] + step)", "begins[going] + step + 1)", TEST_REMEMBERED),
+    Fault(
+        VALIDATION, "if run.update == 0 and not run.history", "if run.update < 0 and not run.history", TEST_REMEMBERED
+    ),
+    Fault(ADJOINT_ANCHORS, "by_root = by_root + by_ground", "by_root = by_root - by_ground", TEST_ADJOINT_ANCHORS),
+    Fault(
+        ADJOINT_ANCHORS,
+        "by_second = by_second + by_anchors.second_drift[1] * apart",
+        "by_second = by_second + by_anchors.second_drift[0] * apart",
+        TEST_ADJOINT_ANCHORS,
     ),
 )
 

@@ -1,7 +1,8 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""The arguments of ``nerd generate``, ``train``, ``evaluate``, ``rl train`` and ``transfer`` for the items of a recipe.
+"""The arguments of ``nerd generate``, ``train``, ``models init``, ``evaluate``, ``rl train`` and ``transfer`` for the
+items of a recipe.
 
 The phases run these commands, and a model's card shows them: both take them from here.
 """
@@ -11,8 +12,8 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from .recipe import Collection, Evaluation, PolicyTraining, Recipe, Training
-from .steps import Step, making_steps
+from .recipe import Collection, Evaluation, PolicyTraining, Recipe, Training, Untrained
+from .steps import UNTRAINED_NAME, Step, making_steps
 
 Arguments = list[str]
 """What stands behind ``nerd``."""
@@ -26,6 +27,8 @@ def making_commands(recipe: Recipe) -> list[str]:
     """
     commands: list[Arguments] = []
     here = Path()
+    if recipe.untrained is not None and not recipe.stages:
+        commands.append(init(recipe.untrained, here / UNTRAINED_NAME / "best"))
     for step in making_steps(recipe):
         if isinstance(step.item, Training):
             commands.append(train(step.item, here, step))
@@ -34,6 +37,16 @@ def making_commands(recipe: Recipe) -> list[str]:
         else:
             commands.append(generate(step.item, here, step, "LOGS"))
     return [f"nerd {shlex.join(arguments)}" for arguments in commands]
+
+
+def init(item: Untrained, out: Path) -> Arguments:
+    """Arguments for a model of which nothing is learned.
+
+    Args:
+        item: The model.
+        out: Its directory, which must not exist.
+    """
+    return ["models", "init", "--task", item.task, *item.options, "--out", str(out)]
 
 
 def generate(item: Collection, here: Path, step: Step, policy: Path | str | None) -> Arguments:

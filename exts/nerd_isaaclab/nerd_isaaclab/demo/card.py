@@ -45,10 +45,11 @@ def write_card(results: Mapping[str, Any]) -> str:
         results: What :func:`nerd_isaaclab.demo.results.gather` gave.
     """
     model, origin = results["model"], results["provenance"]
+    kind = _kind(model, bool(results["recipe"].get("untrained")))
     parts = [
         f"# {results['title']}",
         _summary(results),
-        f"{_kind(model)} that predicts the state of the robot one control step ({model['control_dt']:.4g} s) ahead. "
+        f"{kind} that predicts the state of the robot one control step ({model['control_dt']:.4g} s) ahead. "
         f"Robot specification `{model['spec']}`.",
         "## Made by",
         "```bash\n" + "\n".join(_made_by(results)) + "\n```",
@@ -64,8 +65,13 @@ def write_card(results: Mapping[str, Any]) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _kind(model: Mapping[str, Any]) -> str:
-    """What the model is, as the beginning of a sentence."""
+def _kind(model: Mapping[str, Any], untrained: bool) -> str:
+    """What the model is, trained or not, as the beginning of a sentence."""
+    if untrained:
+        return (
+            f"Mechanics with the constants of the engine's solver ({model['parameters']:,}), of which nothing was "
+            "learned, no network,"
+        )
     if model["network"] == "none":
         return f"Mechanics with learned rules of contacts and stops ({model['parameters']:,} weights), no network,"
     return f"A network of the kind `{model['network']}` with {model['parameters']:,} parameters"
@@ -85,7 +91,8 @@ def _summary(results: Mapping[str, Any]) -> str:
 def _made_by(results: Mapping[str, Any]) -> list[str]:
     """The command that does everything, then what it ran."""
     commands = list(results["commands"])
-    if not results["trainings"]:
+    made_here = results["recipe"].get("untrained") and not results["made_with"]
+    if not results["trainings"] and not made_here:
         earlier = results["model"]["made_by"].get("command")
         commands = (results["made_with"] or ([str(earlier)] if earlier else [])) + commands
     return commands
@@ -130,7 +137,9 @@ def _limits(results: Mapping[str, Any]) -> list[str]:
     recipe = results["recipe"]
     limits = [
         "One robot, one control step, the gravity and the ground of its specification; another robot is refused.",
-        "Far from the recorded states its motion can be wrong; the guard stops only values that are impossible.",
+        "Nothing was learned: what the engine does and mechanics do not know is missing."
+        if recipe.get("untrained")
+        else "Far from the recorded states its motion can be wrong; the guard stops only values that are impossible.",
         "A reward that agrees in both modes does not prove that the motion does: read the open-loop errors beside it.",
     ]
     for taught in [item for stage in recipe["stages"] for item in stage["collections"]]:

@@ -23,8 +23,17 @@ from ..checkpoints.shipped import UnknownCheckpoint, find_checkpoint, shipped_ch
 from . import arguments, motion
 from .commands import ENGINE_THREADS, Commands, network_threads
 from .phases import Phase, PhaseError
-from .recipe import MECHANICS, Collection, Evaluation, PolicyTraining, Recipe, Training
-from .steps import Step, driver_name, evaluation_name, making_steps, policy_name, training_name, transfer_name
+from .recipe import MECHANICS, Collection, Evaluation, PolicyTraining, Recipe, Training, Untrained
+from .steps import (
+    UNTRAINED_NAME,
+    Step,
+    driver_name,
+    evaluation_name,
+    making_steps,
+    policy_name,
+    training_name,
+    transfer_name,
+)
 
 COLLECT_RATE, VISIT_RATE = 100_000.0, 10_000.0
 """Control steps that two idle cores record in a second, roughly: from drawn states, and from those of a model."""
@@ -69,6 +78,9 @@ def phases_of(recipe: Recipe, commands: Commands, model: str | None = None) -> l
                 phases.append(_collect(step.item, step, commands))
         name = training_name(len(recipe.stages) - 1)
         source = ModelSource(str(here / name / "best"), (name,))
+    elif recipe.untrained is not None and model is None:
+        phases.append(_init(recipe.untrained, commands))
+        source = ModelSource(str(commands.out.absolute() / UNTRAINED_NAME / "best"), (UNTRAINED_NAME,))
     else:
         path = _given_model(recipe, model)
         source = ModelSource(str(path), (), file_digest(path / "manifest.json"))
@@ -121,6 +133,20 @@ def _collect(item: Collection, step: Step, commands: Commands) -> Phase:
         to_plain(item),
         run,
         previous if driver is None else (*previous, driver),
+    )
+
+
+def _init(item: Untrained, commands: Commands) -> Phase:
+    def run(folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
+        return {"commands": [commands.nerd(arguments.init(item, folder / "best"), threads=ENGINE_THREADS)]}
+
+    return Phase(
+        UNTRAINED_NAME,
+        "Make the model",
+        "Mechanics with what the engine says of the robot and of its own solver: no data, nothing is learned.",
+        START_S,
+        to_plain(item),
+        run,
     )
 
 

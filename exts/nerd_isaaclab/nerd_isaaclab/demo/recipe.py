@@ -91,6 +91,16 @@ class Stage:
 
 
 @dataclass(frozen=True)
+class Untrained:
+    """A model of which nothing is learned: mechanics as a task's engine describes its robot."""
+
+    task: str
+    """The task."""
+    options: tuple[str, ...] = ()
+    """Further words for ``nerd models init``."""
+
+
+@dataclass(frozen=True)
 class Evaluation:
     """Open-loop errors on fresh roll-outs."""
 
@@ -119,13 +129,15 @@ class Recipe:
     title: str
     """Title of the report."""
     stages: tuple[Stage, ...]
-    """How the model is made; without stages the shipped one is used."""
+    """How the model is trained; without stages it is an untrained one, or the shipped one is used."""
     evaluations: tuple[Evaluation, ...]
     """Open-loop measurements; the first is the one that the animation shows."""
     policies: tuple[PolicyTraining, ...]
     """Policies trained in the model."""
     robot: str = ""
     """Name of the robot's record, where it is not that of the recipe."""
+    untrained: Untrained | None = None
+    """How a model is made without data, for a recipe without stages."""
 
     @property
     def robot_name(self) -> str:

@@ -63,6 +63,10 @@ def driver_name(policy: PolicyTraining, model: str | None) -> str:
     return f"{model}-policy-{_short(policy.task)}"
 
 
+UNTRAINED_NAME = "init"
+"""Name of the phase that makes a model without data."""
+
+
 def training_name(index: int) -> str:
     """Name of the phase that trains the model of the stage with a number, from 0 on."""
     return "train" if index == 0 else f"train-{index + 1}"

@@ -42,6 +42,7 @@ from ..physics.joint_wrenches import feed_joint_wrench_sensors, release_joint_wr
 from ..physics.modes import MODES
 from ..physics.neural_physics import NeuralPhysics
 from ..physics.reported_efforts import ReportedEfforts
+from ..physics.resting_engine import let_engine_rest, wake_engine
 from ..physics.robot_description import describe_robot, find_controls
 from ..physics.robot_state import RobotState
 from ..physics.task_actuators import feed_actuators
@@ -252,6 +253,7 @@ class NerdDynamics(ManagerBasedRLEnv):
         """Lets the stock manager or the neural one step. Call only between two steps."""
         self._requested = None
         (hold_commands if mode == "neural" and self._neural is not None else send_commands)(self.robot)
+        wake_engine(self.robot)
         if mode == "physx" or self._neural is None:
             if self._neural is not None:
                 self.sim.physics_manager = self._neural.stock
@@ -268,6 +270,8 @@ class NerdDynamics(ManagerBasedRLEnv):
             self._neural.use(neural if mode == "mixed" else None)
             self.forget_parameters()
             self.sim.physics_manager = self._neural
+            if mode == "neural":
+                self._neural.settle = let_engine_rest(self.robot, self.robot_spec, self.scene)
             feed_inertial_sensors(self.scene, self.robot)
             fed = self._neural.has_contact_forces and feed_contact_sensors(self.scene, self.robot, self._neural)
             joints = self._neural.computes_forces and feed_joint_wrench_sensors(self.scene, self.robot, self._neural)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from nerd_core.files.bounds import bounded, check_bounds
 from nerd_core.files.outputs import require_folder
 from nerd_core.files.serialization import from_plain
 
@@ -43,8 +44,15 @@ class InitModelCfg:
     """Physics preset of the task."""
     device: str = "auto"
     """Device of the simulation; ``auto`` takes the GPU where there is one."""
+    slots: int = bounded(8, at_least=1)
+    """Most contact slots that are looked at, those that come nearest to the ground."""
+    hidden: int = bounded(16, at_least=0)
+    """Features of the network of rules that a training could fill; 0 for constants alone, which step faster."""
     overrides: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
     """Changes of the task's configuration, env.<field>=<value>."""
+
+    def __post_init__(self):
+        check_bounds(self, InitError)
 
 
 @dataclass(frozen=True)
@@ -81,7 +89,7 @@ def init_model(cfg: InitModelCfg, out: str | Path) -> Path:
         raise InitError(f"'{out}' exists: name a folder that does not, nothing is overwritten")
     require_folder(out, "--out")
     found = robot_of_task(cfg)
-    predictor = untrained_model(RobotSpec.from_json(found.spec), found.sees_ground)
+    predictor = untrained_model(RobotSpec.from_json(found.spec), found.sees_ground, cfg.slots, cfg.hidden)
     return checkpoint.save(out, predictor, provenance=describe_run(), card=card_of(cfg.task, predictor))
 
 
@@ -101,23 +109,28 @@ def robot_of_task(cfg: InitModelCfg) -> TaskRobot:
     return from_plain(TaskRobot, plain)
 
 
-def untrained_model(spec: RobotSpec, sees_ground: bool = True) -> Predictor:
+def untrained_model(spec: RobotSpec, sees_ground: bool = True, slots: int = 8, hidden: int = 16) -> Predictor:
     """The preset ``mechanics`` for a robot as training would begin with it, always with the same weights.
 
     Args:
         spec: The robot.
         sees_ground: Whether it may touch the ground.
+        slots: See :attr:`InitModelCfg.slots`.
+        hidden: See :attr:`InitModelCfg.hidden`.
 
     Raises:
         ValueError: Mechanics does not know the robot's bodies, or all forces at its joints.
     """
     import torch
 
+    from nerd_core.predictor.mechanics_prior import MechanicsPriorCfg
     from nerd_core.predictor.predictor import Predictor
     from nerd_core.training.presets import PRESETS
 
     preset = PRESETS["mechanics"]
-    cfg = dataclasses.replace(preset.predictor, token=dataclasses.replace(preset.predictor.token, contacts=sees_ground))
+    prior = MechanicsPriorCfg(slots=slots, hidden=hidden)
+    token = dataclasses.replace(preset.predictor.token, contacts=sees_ground)
+    cfg = dataclasses.replace(preset.predictor, prior=prior, token=token)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(preset.training.seed)
         return Predictor(spec, cfg).eval()

@@ -26,6 +26,9 @@ from .engine_parameters import EngineParameters
 from .reported_efforts import ReportedEfforts
 from .robot_state import RobotState
 
+_SAY_NO_STATE = frozenset({"wait_for_playing", "get_backend", "get_device", "get_physics_dt"})
+"""What of the stock manager is asked in every step and does not depend on the state."""
+
 
 class NeuralPhysics:
     """A step of the learned dynamics in the place of a control step of physics.
@@ -95,8 +98,12 @@ class NeuralPhysics:
         self._shown: int | None = None
         self.on_contact_forces: Callable[[], None] = _nothing
         """Called when :attr:`contact_forces` are those of a whole control step, which no sensor has recorded yet."""
+        self.settle: Callable[[], None] = _nothing
+        """Gets the state into an engine that rests, see :mod:`nerd_isaaclab.physics.resting_engine`."""
 
     def __getattr__(self, name: str) -> Any:
+        if name not in _SAY_NO_STATE:
+            self.__dict__.get("settle", _nothing)()
         return getattr(self.stock, name)
 
     @property

@@ -43,6 +43,10 @@ class MechanicsCfg:
     constraint_law: ConstraintLawName = "engine"
     """How constraints give way, joints leave their stops, and friction acts: as the source of PhysX says, or as earlier
     versions fitted it to motion, which models from before this setting do."""
+    links_in_turn: bool = True
+    """With the law ``engine``: whether the joint of a link and then its contacts are solved before the next link, and
+    both ends of a capsule are one patch, as in PhysX; else all joints and then one contact after the other, as models
+    from before this setting do."""
     compliance: float = bounded(0.025, at_least=0.0)
     """How much more a constraint gives way than the masses say (constraint force mixing): each correction of its
     velocity falls short by so much. A share of the response of the softer one of its bodies, with the law ``fitted`` of

@@ -44,6 +44,9 @@ class ConstraintLaw(NamedTuple):
     way_is_bent: bool
     """Whether a contact has the linear part of its bias velocity from the beginning of a physics step on and still goes
     the way that the acceleration behind it makes, by and by."""
+    links_in_turn: bool = False
+    """Whether contacts of a link follow its joint and come before the next link, and both ends of a capsule are one
+    patch; see :mod:`nerd_core.mechanics.contact_turns`."""
     has_patches: bool = False
     """Whether the contacts of a shape are one patch: normals of all contacts first, then friction at the two of them
     that are farthest apart, each of which may have half of the friction that all normals of the shape allow. Corners
@@ -66,7 +69,8 @@ def law_of(cfg: MechanicsCfg, spec: RobotSpec) -> ConstraintLaw:
     share = iteration_share(substeps_of(cfg, spec))
     if is_free_body(spec):  # constraints of a body that is no articulation are rigid, and friction has no floor
         return ConstraintLaw(0.0, 0.0, share, 0.0, 1.0e-4, stops_release=True, way_is_bent=True, has_patches=True)
-    return ConstraintLaw(0.0, cfg.compliance, share, 0.25, 1.0e-4, stops_release=True, way_is_bent=True)
+    law = ConstraintLaw(0.0, cfg.compliance, share, 0.25, 1.0e-4, stops_release=True, way_is_bent=True)
+    return law._replace(links_in_turn=cfg.links_in_turn)
 
 
 def is_free_body(spec: RobotSpec) -> bool:

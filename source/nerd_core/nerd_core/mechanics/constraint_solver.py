@@ -43,6 +43,7 @@ from .config import MechanicsCfg
 from .constants import CONTACT_COUNT_UNIT, EPSILON, TRAIT_CENTRE, UNREACHABLE, Constant, Factor
 from .constraint_laws import law_of, smooth_share
 from .contact_constraints import ContactConstraints, ContactSlots
+from .contact_turns import ContactTurns, joint_order
 from .engine_settings import initial_constants, sliding_share, substeps_of
 from .gauss_seidel import GaussSeidel, Terms
 from .joint_drives import JointDrives, JointTerms, Targets
@@ -108,9 +109,8 @@ class ConstraintSolver(nn.Module):
         self.law, self.contacts = law_of(cfg, multibody.spec), ContactSlots(multibody, cfg, has_contacts)
         self.substeps, self.sliding_share = substeps_of(cfg, multibody.spec), sliding_share(multibody.spec)
         spec, stops, root_dim = multibody.spec, Stops(multibody.spec), multibody.root_dim
-        rank = {number: place for place, number in enumerate(multibody.depth_first)}
-        rank_of_joint = {body.joint: rank[number] for number, body in enumerate(spec.bodies)}
-        joints = sorted(range(len(spec.joints)), key=lambda i: rank_of_joint[spec.joint_names[i]])
+        joints = joint_order(spec, multibody.depth_first)
+        self._turns = ContactTurns(*self.contacts.in_turn, self.contacts.ground_contacts, len(joints))
         self.smooth_share = smooth_share(self.spec.physics_dt / self.substeps, cfg.smoothing_time)
         self._unilateral = self.max_contacts + len(joints)
         self.drives, self.mimics = JointDrives(spec, joints, cfg), MimicJoints(spec, joints, cfg)
@@ -159,11 +159,9 @@ class ConstraintSolver(nn.Module):
 
     @property
     def has_memory(self) -> bool:
-        """Whether friction keeps its anchors from step to step: of articulations whose contacts are single points."""
-        wanted = self.cfg.friction_memory
-        if wanted is None:
-            wanted = self.cfg.constraint_law == "engine"
-        return wanted and self.max_contacts > 0 and not self.law.has_patches
+        """Whether friction keeps its anchors from step to step: of articulations."""
+        by_law, wanted = self.cfg.constraint_law == "engine", self.cfg.friction_memory
+        return (by_law if wanted is None else wanted) and self.max_contacts > 0 and not self.law.has_patches
 
     @property
     def max_contacts(self) -> int:
@@ -212,7 +210,8 @@ class ConstraintSolver(nn.Module):
         joint_terms, drive_velocity = self.drives.terms(diagonal[count:unilateral], body_responses), None
         displacement, sweep = torch.zeros_like(row_velocity), GaussSeidel(row_velocity, delassus, count, unilateral)
         impulse_sum = impulse = torch.zeros_like(row_velocity)
-        sweep.patches = None if contacts is None else contacts.patches
+        if contacts is not None:
+            sweep.patches, sweep.lower_ends = contacts.patches, contacts.lower_ends
         sweep.least_pressed = self._least_pressed(row_velocity[:count], rows.gap[:count], masses[0][:count])
         own_motion = self._own_motion(contacts, constants) if self.law.way_is_bent else None
         traits = self._traits(diagonal, contacts) if self.rules else None
@@ -232,7 +231,7 @@ class ConstraintSolver(nn.Module):
                 self.mimics.solve(sweep, self.mimics.errors(pos), rows.sign, delassus[of_joints, of_joints])
             if targets is not None:
                 drive_velocity = (rows.sign * self.drives.velocities(pos, targets, substep)).unbind()
-            self._solve(sweep, terms, joint_terms, drive_velocity)
+            self._solve(sweep, terms, joint_terms, drive_velocity, None if contacts is None else contacts.turns)
             displacement = torch.add(displacement, sweep.velocity, alpha=substep_dt)
             if own_motion is not None:
                 ahead = substep_dt * (1.0 - (substep + 0.5) / substeps)
@@ -373,17 +372,23 @@ class ConstraintSolver(nn.Module):
         terms: Terms,
         joint_terms: list[JointTerms | None],
         drive_velocity: Sequence[Tensor] | None,
+        turns: Tensor | None,
     ) -> None:
-        """One sweep over all constraints: joints, then contacts."""
-        count = self.max_contacts
+        """One sweep over all constraints: each joint and then the contacts that follow it, or all joints first."""
+        count, first = self.max_contacts, 0
         corrections, masses = terms.correction.unbind(), terms.effective_mass.unbind()
         for joint, (of_joint, has_stop) in enumerate(zip(joint_terms, self.has_stop, strict=True)):
+            if turns is not None:
+                self._turns.take(joint, turns, sweep, masses, corrections, terms)
             if has_stop or of_joint is not None:
                 row, target = count + joint, None
                 if drive_velocity is not None and self.drives.has_target[joint]:
                     target = drive_velocity[joint]
                 sweep.solve_joint(joint, masses[row], corrections[row], of_joint, target, self.law.stops_release)
-        sweep.solve_contacts(masses[:count], corrections[:count], terms)
+        if turns is not None:
+            self._turns.take(len(self.has_stop), turns, sweep, masses, corrections, terms)
+            first = len(turns)
+        sweep.solve_contacts(masses[:count], corrections[:count], terms, first)
 
     def _stop_gap(self, pos: Tensor, at_upper: Tensor) -> Tensor:
         """How far joints are before the stops that they look at; :data:`UNREACHABLE` where there is none."""

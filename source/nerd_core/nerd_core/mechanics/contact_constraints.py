@@ -32,6 +32,7 @@ from .config import MechanicsCfg
 from .constants import COUNTED_GAP, EPSILON, UNREACHABLE
 from .constraint_laws import law_of
 from .contact_patches import Patches, find_patches
+from .contact_turns import is_lower_end, joint_order, joints_before
 from .friction_anchors import Anchoring, FrictionAnchors, anchoring
 from .multibody import BodyFrames, BodyMotion, Multibody
 from .self_contacts import Meeting, SelfContacts
@@ -83,6 +84,11 @@ class ContactConstraints(NamedTuple):
     """Which contacts are patches; None where each is one by itself."""
     anchoring: Anchoring | None = None
     """Where contacts with the ground were made; None for a step without memory."""
+    turns: Tensor | None = None
+    """How many joints are solved before each contact with the ground, shape (P, M); None where all are."""
+    lower_ends: Tensor | None = None
+    """One for a contact with the ground that is one patch with the next one, else zero, shape (P, M); None where each
+    is one by itself."""
 
     def bounces(self, approach: Tensor, dt: float) -> tuple[Tensor, Tensor] | None:
         """Which contacts are impacts that are answered by restitution, and the velocities that take the places of their
@@ -114,6 +120,10 @@ class ContactSlots(nn.Module):
     _points: Tensor
     _radius: Tensor
     _shapes: Tensor
+    turns: Tensor
+    """How many joints are solved before each of them, shape (K,)."""
+    lower_ends: Tensor
+    """One for the first end of a capsule whose other end is the next slot, else zero, shape (K,)."""
     reach: Tensor
     """Gaps below which the solver looks at them [m], shape (K,)."""
     _static_friction: Tensor | None
@@ -138,17 +148,23 @@ class ContactSlots(nn.Module):
         slots = outer_slots(spec) if has_contacts else []
         slots.sort(key=lambda slot: (rank[index[spec.slots[slot].body]], slot))
         self.ground_contacts, shapes = min(cfg.slots, len(slots)), shapes_of_slots(spec.slots)
+        turn_of_body = joints_before(spec, multibody.depth_first, joint_order(spec, multibody.depth_first))
         self.own = None
         if cfg.self_contacts and spec.touching_bodies and slots:
             self.own = SelfContacts(multibody, cfg.self_contacts, cfg.reach_by_radius)
         self.max_contacts = self.ground_contacts + (0 if self.own is None else self.own.most)
         sizes = half_widths(spec.slots) if self.law.has_patches else [slot.radius for slot in spec.slots]
+        turns = [turn_of_body[index[spec.slots[slot].body]] for slot in slots]
+        self.in_turn = turns, [float(lower) for lower in is_lower_end(spec, slots)]
+        """:attr:`turns` and :attr:`lower_ends` as numbers, which are there before tensors hold any."""
         buffers = {
             "slots": torch.tensor(slots, dtype=torch.long),
             "_bodies": torch.tensor([index[spec.slots[slot].body] for slot in slots], dtype=torch.long),
             "_points": torch.tensor([spec.slots[slot].point for slot in slots]).reshape(-1, 3, 1),
             "_radius": torch.tensor([spec.slots[slot].radius for slot in slots]),
             "_shapes": torch.tensor([shapes[slot] for slot in slots], dtype=torch.long),
+            "turns": torch.tensor(self.in_turn[0], dtype=torch.long),
+            "lower_ends": torch.tensor(self.in_turn[1]),
             "reach": torch.tensor([cfg.reach + cfg.reach_by_radius * sizes[slot] for slot in slots]),
         }
         for name, value in buffers.items():
@@ -237,11 +253,15 @@ class ContactSlots(nn.Module):
             depth = torch.where(radius > 0.0, radius, gap)
         to_ground, bodies = depth.unsqueeze(1) * normal, self._bodies[chosen]
         points = centres - to_ground
-        remembered = None
+        remembered, turns, lower_ends = None, None, None
+        if self.law.links_in_turn:
+            turns, lower_ends = self.turns[chosen], self.lower_ends[chosen]
+            follows = (chosen.diff(dim=0) == 1).to(gap.dtype) * in_reach[1:]
+            lower_ends = lower_ends * in_reach * nn.functional.pad(follows, (0, 0, 0, 1))
         if anchors is not None:
             rotations = frames.transforms[:, :, :3].gather(0, bodies[:, None, None].expand(-1, 3, 3, -1))
             of_root = root_rotation, root_displacement
-            remembered = anchoring(anchors, chosen, rotations, centres, radius, axes, *of_root)
+            remembered = anchoring(anchors, chosen, rotations, centres, radius, axes, *of_root, lower_ends)
         jacobian = self.multibody.point_jacobian(frames, bodies, points)
         rotational_bias = cross(angular_bias, arm - to_ground)
         found = ContactConstraints(
@@ -260,6 +280,8 @@ class ContactSlots(nn.Module):
             bounce_threshold=self._bounce_threshold,
             patches=patches,
             anchoring=remembered,
+            turns=turns,
+            lower_ends=lower_ends,
         )
         if self.own is None:
             return found

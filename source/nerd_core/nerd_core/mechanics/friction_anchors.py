@@ -26,6 +26,7 @@ Example::
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -112,6 +113,7 @@ def anchoring(
     axes: tuple[Tensor, Tensor, Tensor],
     root_rotation: Tensor | None,
     root_displacement: Tensor | None,
+    lower_ends: Tensor | None = None,
 ) -> Anchoring:
     """Old anchors where they last, new ones elsewhere.
 
@@ -124,6 +126,7 @@ def anchoring(
         axes: Normals and both directions of friction, axes of the root, each of shape (P, 3, M).
         root_rotation: Rotation matrices of the root, shape (3, 3, M); None for a fixed base.
         root_displacement: How far the root has come since the control step began, environment axes [m], shape (3, M).
+        lower_ends: One for a contact that is one patch with the next one, else zero, shape (P, M); None for none.
     """
     where = chosen[None, :, None].expand(ANCHORS, -1, 3, -1)
     normals, places = (each.gather(1, where) for each in before[:2])
@@ -135,8 +138,15 @@ def anchoring(
     lasts = (normals[0] * now).sum(1, keepdim=True) > SAME_NORMAL
     rolled = radius.unsqueeze(1).square() * (now - normals[0]).square().sum(1, keepdim=True)
     has_second = lasts & (normals[1].square().sum(1, keepdim=True) > 0.0)
+    grows = ~has_second & (rolled > SAME_POINT**2)
+    if lower_ends is not None:
+        is_end, of_patch = _patches_of_ends(lower_ends.unsqueeze(1) > 0.0)
+        # Of a patch all anchors go together, and two at the same end are put down anew.
+        ends = (normals[0].square().sum(1, keepdim=True) > 0.0) & (~lasts | has_second)
+        lasts = lasts & ~(is_end & of_patch(ends))
+        has_second, grows = has_second & ~is_end, grows & ~is_end
     is_old = torch.stack((lasts, has_second))
-    is_new = torch.stack((~lasts, lasts & ~has_second & (rolled > SAME_POINT**2)))
+    is_new = torch.stack((~lasts, lasts & grows))
     normals = torch.where(is_new, now, normals * is_old)
     # Where the points of the body are that were put down.
     points = centres - radius.unsqueeze(1) * (bodies * normals.unsqueeze(2)).sum(3)
@@ -144,6 +154,20 @@ def anchoring(
     drift = torch.stack([(apart * axis).sum(2) for axis in axes[1:]], 1)
     places = torch.where(is_new, point_on_ground, places * is_old)
     return Anchoring(drift, before._replace(normal=normals, place=places), chosen)
+
+
+def _patches_of_ends(lower: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+    """Which contacts are ends of a capsule that are one patch, and what says whether either end of it is something.
+
+    Args:
+        lower: Whether a contact is one patch with the next one, shape (P, 1, M).
+    """
+    upper = lower.roll(1, 0)  # the last contact is followed by none
+
+    def either(ends: Tensor) -> Tensor:
+        return ends | (lower & ends.roll(-1, 0)) | (upper & ends.roll(1, 0))
+
+    return lower | upper, either
 
 
 __all__ = ["ANCHORS", "ANCHOR_DIM", "SAME_NORMAL", "SAME_POINT", "Anchoring", "FrictionAnchors", "anchoring"]

@@ -29,6 +29,7 @@ from torch import Tensor
 
 from .constants import EPSILON
 from .contact_patches import Patches
+from .contact_turns import nobody
 from .joint_drives import JointFriction, JointTerms
 
 
@@ -68,6 +69,8 @@ class GaussSeidel:
     """Normal impulses for which friction holds at least [N s], shape (P, M); None for none."""
     patches: Patches | None
     """Which contacts share what presses them; None where each has its own."""
+    lower_ends: Tensor | None
+    """One for contacts that are one patch with the next one, else zero, shape (P, M); None where none is."""
     holds: list[Tensor]
     """One for contacts that did not slip when their friction was solved last, else zero, each of shape (M,)."""
 
@@ -86,7 +89,7 @@ class GaussSeidel:
         self.friction_impulse = list(torch.zeros_like(velocity[unilateral:]).unbind())
         self._drive_impulse = list(torch.zeros_like(velocity[contacts:unilateral]).unbind())
         self._other_impulse: dict[int, Tensor] = {}
-        self.least_pressed, self.patches = None, None
+        self.least_pressed, self.patches, self.lower_ends = None, None, None
         self._second_impulse: list[Tensor] | None = None
         self.holds: list[Tensor] = list(torch.zeros_like(velocity[:contacts]).unbind())
 
@@ -157,7 +160,9 @@ class GaussSeidel:
         self._other_impulse[joint] = impulse if braking is None else braking + impulse
         return impulse if before is None else before + impulse
 
-    def solve_contacts(self, masses: Sequence[Tensor], corrections: Sequence[Tensor], terms: Terms) -> None:
+    def solve_contacts(
+        self, masses: Sequence[Tensor], corrections: Sequence[Tensor], terms: Terms, first: int = 0
+    ) -> None:
         """Solves the normal and then the friction of one contact after the other; or where contacts are patches, all
         normals and then all friction, from the last contact to the first.
 
@@ -165,28 +170,90 @@ class GaussSeidel:
             masses: Impulses of normals per missing velocity, P of them.
             corrections: Velocities at which they may be closed, or are taken back.
             terms: How contacts rub.
+            first: The first of them, where those before have had their turn.
         """
-        count = self._contacts
-        friction_corrections, friction_masses = terms.friction_correction.unbind(), terms.friction_mass.unbind()
-        friction, order = terms.friction.unbind(), range(count)
-        if self.patches is not None:
-            order = range(count - 1, -1, -1)
-            for contact in order:
+        if self.patches is None:
+            for contact in range(first, self._contacts):
                 self.solve_normal(contact, masses[contact], corrections[contact])
+                self._solve_anchors(contact, terms, None)
+            return
+        order = range(self._contacts - 1, -1, -1)
         for contact in order:
-            if self.patches is None:
-                self.solve_normal(contact, masses[contact], corrections[contact])
-            both = contact, count + contact
-            mass, correction = ((each[both[0]], each[both[1]]) for each in (friction_masses, friction_corrections))
-            of_sliding = None if terms.dynamic_friction is None else terms.dynamic_friction[contact]
-            coefficient, second = friction[contact], terms.second_correction
-            if second is None or terms.has_second is None:
-                self.solve_friction(contact, coefficient, mass, correction, of_sliding)
-                continue
-            shares = 1.0 - 0.5 * terms.has_second[contact], 0.5 * terms.has_second[contact]
-            slid = [None if of_sliding is None else of_sliding * share for share in shares]
-            self.solve_friction(contact, coefficient * shares[0], mass, correction, slid[0])
-            self._solve_second(contact, coefficient * shares[1], mass, (second[both[0]], second[both[1]]), slid[1])
+            self.solve_normal(contact, masses[contact], corrections[contact])
+        for contact in order:
+            self._solve_anchors(contact, terms, None)
+
+    def solve_in_turn(
+        self,
+        contact: int,
+        masses: Sequence[Tensor],
+        corrections: Sequence[Tensor],
+        terms: Terms,
+        due: Tensor | None,
+        may_pair: bool,
+    ) -> None:
+        """Solves a contact where it is due, and together with it the next one where both are the ends of a capsule:
+        normals, then friction; arguments as of :meth:`solve_contacts`.
+
+        Args:
+            contact: Number of the contact.
+            masses: Impulses of normals per missing velocity.
+            corrections: Velocities at which they may be closed, or are taken back.
+            terms: How contacts rub.
+            due: One where it is due, else zero, shape (M,); None for everywhere.
+            may_pair: Whether it may be the first end of a capsule and the next one the other.
+        """
+        upper = None
+        if self.lower_ends is not None:
+            if may_pair:
+                upper = self.lower_ends[contact] if due is None else due * self.lower_ends[contact]
+                upper = None if nobody(upper) else upper
+            if contact:  # the other end of a capsule had its turn
+                alone = 1.0 - self.lower_ends[contact - 1]
+                due = alone if due is None else due * alone
+        if nobody(due):
+            return
+        self.solve_normal(contact, masses[contact] if due is None else due * masses[contact], corrections[contact])
+        if upper is not None:
+            self.solve_normal(contact + 1, upper * masses[contact + 1], corrections[contact + 1])
+        self._solve_anchors(contact, terms, due)
+        if upper is not None:
+            self._solve_anchors(contact + 1, terms, upper)
+            both = self.holds[contact] * self.holds[contact + 1]
+            for end in (contact, contact + 1):
+                self.holds[end] = torch.where(upper > 0.0, both, self.holds[end])
+
+    def _solve_anchors(self, contact: int, terms: Terms, due: Tensor | None) -> None:
+        """Solves the friction of a contact at its anchors, where it is due."""
+        rows = contact, self._contacts + contact
+        mass, correction = ((each[rows[0]], each[rows[1]]) for each in (terms.friction_mass, terms.friction_correction))
+        of_sliding = None if terms.dynamic_friction is None else terms.dynamic_friction[contact]
+        coefficient, second = terms.friction[contact], terms.second_correction
+        if second is None or terms.has_second is None:
+            self.solve_friction(contact, coefficient, mass, correction, of_sliding, due)
+            return
+        shares = 1.0 - 0.5 * terms.has_second[contact], 0.5 * terms.has_second[contact]
+        slid = [None if of_sliding is None else of_sliding * share for share in shares]
+        self.solve_friction(contact, coefficient * shares[0], mass, correction, slid[0], due)
+        self._solve_second(contact, coefficient * shares[1], mass, (second[rows[0]], second[rows[1]]), slid[1], due)
+
+    def _pressed(self, contact: int) -> Tensor:
+        """What presses a contact [N s], of a patch its share, and what friction holds for at least."""
+        pressed = self.normal_impulse[contact]
+        if self.patches is not None:
+            normals = torch.stack(self.normal_impulse[: self._contacts])
+            pressed = self.patches.share[contact] * (self.patches.same[contact] * normals).sum(0)
+        least = None if self.least_pressed is None else self.least_pressed[contact]
+        if self.lower_ends is not None:
+            for lower, other in ((contact, contact + 1), (contact - 1, contact - 1)):
+                if lower < 0 or other >= len(self.lower_ends):
+                    continue
+                is_pair = self.lower_ends[lower] > 0.0
+                pressed = torch.where(is_pair, 0.5 * (pressed + self.normal_impulse[other]), pressed)
+                if least is not None and self.least_pressed is not None:
+                    mean = 0.5 * (self.least_pressed[contact] + self.least_pressed[other])
+                    least = torch.where(is_pair, 0.5 * mean, least)
+        return pressed if least is None else pressed.maximum(least)
 
     def solve_normal(self, contact: int, effective_mass: Tensor, correction: Tensor) -> None:
         """Solves the normal of a contact; arguments as of :meth:`solve_joint`."""
@@ -202,6 +269,7 @@ class GaussSeidel:
         effective_mass: tuple[Tensor, Tensor],
         correction: tuple[Tensor, Tensor],
         dynamic: Tensor | None = None,
+        due: Tensor | None = None,
     ) -> None:
         """Solves the friction of a contact within its cone.
 
@@ -211,25 +279,26 @@ class GaussSeidel:
             effective_mass: Impulse per velocity, along both directions.
             correction: Velocities at which a drift is taken back.
             dynamic: Friction per normal impulse where it would be larger; None for the largest.
+            due: One where the contact is due, elsewhere nothing changes; None for everywhere.
         """
         first, second = contact, self._contacts + contact
         row, other = self._unilateral + first, self._unilateral + second
         x = self.friction_impulse[first] - effective_mass[0] * (self.velocity[row] + correction[0])
         y = self.friction_impulse[second] - effective_mass[1] * (self.velocity[other] + correction[1])
-        pressed = self.normal_impulse[contact]
-        if self.patches is not None:
-            normals = torch.stack(self.normal_impulse[: self._contacts])
-            pressed = self.patches.share[contact] * (self.patches.same[contact] * normals).sum(0)
-        if self.least_pressed is not None:
-            pressed = pressed.maximum(self.least_pressed[contact])
+        pressed = self._pressed(contact)
         largest = coefficient * pressed
         inverse = torch.addcmul(x * x + EPSILON, y, y).rsqrt()
         share = (largest * inverse).clamp(max=1.0)
-        self.holds[contact] = (share == 1.0).to(share.dtype)
+        holds = (share == 1.0).to(share.dtype)
         if dynamic is not None:
             sliding = (dynamic * pressed * inverse).clamp(max=1.0)
             share = torch.where(share < 1.0, sliding, share)
         x, y = x * share, y * share
+        if due is not None:
+            x = torch.where(due > 0.0, x, self.friction_impulse[first])
+            y = torch.where(due > 0.0, y, self.friction_impulse[second])
+            holds = torch.where(due > 0.0, holds, self.holds[contact])
+        self.holds[contact] = holds
         self._apply(row, x - self.friction_impulse[first])
         self._apply(other, y - self.friction_impulse[second])
         self.friction_impulse[first], self.friction_impulse[second] = x, y
@@ -241,13 +310,14 @@ class GaussSeidel:
         effective_mass: tuple[Tensor, Tensor],
         correction: tuple[Tensor, Tensor],
         dynamic: Tensor | None,
+        due: Tensor | None,
     ) -> None:
         """Solves the friction at a contact's second anchor, if it has one; arguments as of :meth:`solve_friction`."""
         if self._second_impulse is None:
             self._second_impulse = [torch.zeros_like(each) for each in self.friction_impulse]
         held = self.holds[contact]
         self.friction_impulse, self._second_impulse = self._second_impulse, self.friction_impulse
-        self.solve_friction(contact, coefficient, effective_mass, correction, dynamic)
+        self.solve_friction(contact, coefficient, effective_mass, correction, dynamic, due)
         self.friction_impulse, self._second_impulse = self._second_impulse, self.friction_impulse
         self.holds[contact] = torch.where(coefficient > 0.0, held * self.holds[contact], held)
 

@@ -39,6 +39,14 @@ class SlotParameters:
     """Number of the shape to which it belongs."""
     reach: float
     """Gap below which it is looked at [m]."""
+    turn: int
+    """How many joints are solved before it."""
+    is_lower_end: int
+    """Whether it is the first end of a capsule whose other end is the next slot, and both are one patch."""
+
+
+NO_END, ONE_END, OTHER_END = 0, 1, 2
+"""A contact by itself, and the first and the other end of a capsule that is one patch."""
 
 
 @wp.struct
@@ -111,7 +119,25 @@ def find_contacts(robot: Any, work: Any, root_rotation: wp.mat33, root_displacem
             if nearer < contacts.shape[0] and found < contacts.shape[0]:
                 contacts[found] = i
                 found = found + 1
+    if found < contacts.shape[0]:
+        contacts[found] = -1
     return found, near
+
+
+@wp.func
+def end_of_capsule(robot: Any, work: Any, number: int):
+    """Which end of a capsule of which both ends are contacts a contact is, if any."""
+    contacts = work.contacts
+    slots = robot.slots
+    slot = int(contacts[number])
+    end = int(NO_END)
+    if number > 0:  # noqa: SIM102 (Warp would look at the contact before the first all the same)
+        if int(contacts[number - 1]) == slot - 1 and slots[slot - 1].is_lower_end == 1:
+            end = OTHER_END
+    if slots[slot].is_lower_end == 1 and number + 1 < contacts.shape[0]:  # noqa: SIM102
+        if int(contacts[number + 1]) == slot + 1:
+            end = ONE_END
+    return end
 
 
 @wp.func

@@ -12,7 +12,7 @@ from typing import Any
 import warp as wp
 
 from ..friction_anchors import SAME_NORMAL, SAME_POINT
-from .contact_constraints import contact_depth, slot_centre
+from .contact_constraints import NO_END, contact_depth, end_of_capsule, slot_centre
 
 FIRST_NORMAL, FIRST_PLACE, SECOND_NORMAL, SECOND_PLACE = range(4)
 """Places of the vectors of a slot's anchors in the memory."""
@@ -76,7 +76,10 @@ def begin_anchors(
                 found.has_second = 1
                 apart = anchor_drift(memory, slot, 1, rotation, centre, depth, root_rotation, root_pos)
                 found.second_drift = wp.vec2(wp.dot(apart, first), wp.dot(apart, second))
-            elif depth * depth * wp.length_sq(rolled) > SAME_POINT * SAME_POINT:
+            elif (
+                end_of_capsule(robot, work, number) == NO_END
+                and depth * depth * wp.length_sq(rolled) > SAME_POINT * SAME_POINT
+            ):
                 found.has_second = 1
                 memory[slot, SECOND_NORMAL] = now
                 memory[slot, SECOND_PLACE] = ground

@@ -87,6 +87,7 @@ class RobotKernel:
             hidden=max(1, solver.cfg.hidden),
             has_parameters=parameters is not None,
             has_patches=solver.law.has_patches,
+            has_capsules=solver.law.links_in_turn and bool(solver.contacts.lower_ends.any()),
         )
         self.types = make_types(sizes)
         self._kernel, self._no_trace = make_kernel(sizes, self.types), self.types.trace()
@@ -388,6 +389,9 @@ def _slots(spec: RobotSpec, solver: ConstraintSolver) -> list[Any]:
         slot.place, slot.body = number, spec.body_names.index(of_spec.body)
         slot.point, slot.radius, slot.shape = wp.vec3(*of_spec.point), of_spec.radius, shapes[number]
         slot.reach = solver.contacts.reach[row].item()
+        slot.turn = len(spec.joints)
+        if solver.law.links_in_turn:
+            slot.turn, slot.is_lower_end = int(solver.contacts.turns[row]), int(solver.contacts.lower_ends[row])
         slot.static_friction = slot.dynamic_friction = LEARNED
         slots.append(slot)
     return slots

@@ -12,11 +12,8 @@ import warp as wp
 from ..constants import MOMENTUM_EPSILON, UNREACHABLE
 from .actuators import actuated_effort
 from .body_damping import damping_force, special_gravity_force
-from .constraint_solver import (
-    ConstraintRow,
-    begin_rows,
-    make_solver,
-)
+from .constraint_rows import ConstraintRow, begin_rows
+from .constraint_solver import make_solver
 from .contact_constraints import SlotGround, SlotParameters, slot_centre
 from .forces import ForceArrays, write_forces, write_gained
 from .friction_anchors import ContactAnchors, keep_anchors
@@ -234,7 +231,7 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False, tells_f
     body_count, joint_count, slot_count = sizes.bodies, max(1, sizes.joints), max(1, sizes.slots)
     drive_count, is_driven, is_damped = max(1, sizes.drives), sizes.drives > 0, sizes.is_damped
     is_actuated = sizes.is_actuated
-    solve_constraints = make_solver(is_driven, sizes.is_coupled, is_kept, sizes.has_patches)
+    solve_constraints = make_solver(is_driven, sizes.is_coupled, is_kept, sizes.has_patches, sizes.has_capsules)
     has_parameters = sizes.has_parameters
     row_count, contact_count = max(1, sizes.joints + 3 * sizes.max_contacts), max(1, sizes.max_contacts)
     patch_contacts = contact_count if sizes.has_patches else 1

@@ -10,7 +10,7 @@ from typing import Any
 
 import warp as wp
 
-from .constraint_solver import ConstraintRow
+from .constraint_rows import ConstraintRow
 from .contact_constraints import SlotGround
 from .friction_anchors import ContactAnchors
 from .joint_drives import DriveState

@@ -111,6 +111,7 @@ class Sizes:
     has_parameters: bool = False
     """Whether environments may have physical parameters of their own."""
     has_patches: bool = False
+    has_capsules: bool = False
     """Whether the contacts of a shape are one patch."""
 
 

@@ -34,7 +34,7 @@ def pull_contact_rows(
     by_gain: Any,
     zeros: Any,
 ):
-    """The adjoint of :func:`~nerd_core.mechanics.kernel.constraint_solver.begin_contact`; arguments as of
+    """The adjoint of :func:`~nerd_core.mechanics.kernel.constraint_rows.begin_contact`; arguments as of
     :func:`pull_rows`.
 
     Returns:
@@ -149,7 +149,7 @@ def pull_rows(
     root_displacement: wp.vec3,
     zeros: Any,
 ):
-    """The adjoint of :func:`~nerd_core.mechanics.kernel.constraint_solver.begin_rows`, without what joint positions do
+    """The adjoint of :func:`~nerd_core.mechanics.kernel.constraint_rows.begin_rows`, without what joint positions do
     by places of bodies. Derivatives by the inverse of the mass matrix go to ``adjoint.factor``.
 
     Args:

@@ -15,9 +15,11 @@ from typing import Any
 
 import warp as wp
 
-from ...constants import Constant, Factor
-from ..joint_stops import rate_factor, softness
+from ..contact_constraints import OTHER_END, end_of_capsule
+from ..joint_stops import softness
 from ..rules import Factors, contact_factors
+from .capsule_contacts import pull_capsule
+from .contact_normal import pull_normal
 from .friction import along_ground, held_friction, pull_friction, whitened_along_ground
 from .friction_anchors import kept_anchors_of
 from .joint_drives import (
@@ -26,7 +28,7 @@ from .joint_drives import (
     pull_gains_of_nothing,
     pull_speed_limit_impulse,
 )
-from .joint_stops import pull_correction, pull_stop_impulse
+from .joint_stops import pull_stop_impulse
 from .mimic_joints import pull_mimics
 from .rules import pull_contact_factors
 
@@ -37,7 +39,7 @@ class RowAdjoint:
 
     gap: float
     """By its gap at the beginning of the physics step, and so on as in
-    :class:`~nerd_core.mechanics.kernel.constraint_solver.ConstraintRow`."""
+    :class:`~nerd_core.mechanics.kernel.constraint_rows.ConstraintRow`."""
     free_velocity: float
     gain: float
     velocity: float
@@ -197,7 +199,6 @@ def pull_contact(
     by_whitened = adjoint.whitened_rows
     by_anchors = adjoint.anchors
     by_softness = adjoint.softness
-    constants = weights.constants
     i = robot.joints.shape[0] + 3 * contact
     slot = int(work.contacts[contact])
     impulse, old = after[i].impulse, rows[i].impulse
@@ -210,8 +211,6 @@ def pull_contact(
         by_rows[i + 2].impulse = 0.0
         by_anchors[contact].second_impulse = wp.vec2()
         return by_solved
-    substep_dt = robot.solver.dt / float(robot.solver.substeps)
-    fastest = constants[Constant.MAX_CORRECTION_SPEED]
     along = along_ground(work, i, by_after)
     by_new = by_rows[i].impulse
     by_friction = wp.vec2(by_rows[i + 1].impulse, by_rows[i + 2].impulse) + along
@@ -305,52 +304,11 @@ def pull_contact(
             by_softened = -pressed / softened * by_pressed
             by_soft = by_soft + by_softened
             by_rows[i].delassus = by_rows[i].delassus + robot.solver.softening * by_softened
-    # The normal.
-    by_change = wp.dot(by_solved, work.whitened_rows[i])
-    by_whitened[i] = by_whitened[i] + (impulse - old) * by_solved
-    by_new = by_new + by_change
-    by_old = -by_change
-    by_gap = float(0.0)
-    if impulse > 0.0:
-        initial_gap = rows[i].gap
-        rate = 1.0 / substep_dt
-        if initial_gap <= 0.0:
-            rate = constants[Constant.CONTACT_BAUMGARTE] / substep_dt
-        of_rate = rate_factor(factors, initial_gap)
-        velocity = rows[i].free_velocity + wp.dot(work.whitened_rows[i], before)
-        correction = wp.max(rate * of_rate * gap, -fastest)
-        if rows[i].bounce > 0.0:
-            correction = -rows[i].bounce
-        missing = velocity + correction
-        mass = factors[Factor.NORMAL_RELAXATION] / softened
-        by_velocity = -mass * by_new
-        by_rate = float(0.0)
-        if rows[i].bounce > 0.0:
-            by_rows[i].bounce = by_rows[i].bounce - by_velocity
-        else:
-            by_gap, by_rate = pull_correction(
-                robot,
-                weights,
-                adjoint,
-                int(Constant.CONTACT_BAUMGARTE),
-                of_rate,
-                initial_gap,
-                fastest,
-                gap,
-                by_velocity,
-            )
-        by_factors[Factor.NORMAL_RELAXATION] = -missing / softened * by_new
-        if initial_gap > 0.0:
-            by_factors[Factor.OPEN_GAP_RATE] = by_rate
-        else:
-            by_factors[Factor.PENETRATION_RATE] = by_rate
-        by_old = by_old + by_new
-        by_softened = mass * missing / softened * by_new
-        by_soft = by_soft + by_softened
-        by_rows[i].delassus = by_rows[i].delassus + robot.solver.softening * by_softened
-        by_rows[i].free_velocity = by_rows[i].free_velocity + by_velocity
-        by_whitened[i] = by_whitened[i] + by_velocity * before
-        by_solved = by_solved + by_velocity * work.whitened_rows[i]
+    by_solved, by_old, by_gap, by_softened, of_normal = pull_normal(
+        robot, weights, work, adjoint, substep, i, factors, soft, before, by_solved, by_new
+    )
+    by_soft = by_soft + by_softened
+    by_factors = by_factors + of_normal
     by_rows[i].impulse = by_old
     by_rows[i + 1].impulse = by_old_friction[0]
     by_rows[i + 2].impulse = by_old_friction[1]
@@ -365,10 +323,51 @@ def pull_contact(
     return by_solved
 
 
-def make_pull_substep(is_driven: bool, is_coupled: bool) -> Any:
+@wp.func
+def turn_before(robot: Any, work: Any, contact: int):
+    """How many joints are solved before a contact; less than none where there is no such contact."""
+    turn = int(-1)
+    if contact >= 0:
+        turn = robot.slots[int(work.contacts[contact])].turn
+    return turn
+
+
+def make_pull_substep(is_driven: bool, is_coupled: bool, has_capsules: bool) -> Any:
     """The adjoint of a substep, compiled without what a robot has not; arguments as of
     :func:`~nerd_core.mechanics.kernel.constraint_solver.make_solver`.
     """
+
+    @wp.func
+    def pull_due(
+        robot: Any,
+        weights: Any,
+        gradients: Any,
+        work: Any,
+        adjoint: Any,
+        chunk: int,
+        substep: int,
+        contact: int,
+        near: float,
+        by_solved: Any,
+        zeros: Any,
+    ):
+        """The adjoint of a contact, or of both ends of the capsule of which it is the other one; returns derivatives
+        by all impulses before, and the contact before.
+        """
+        first = contact
+        if wp.static(has_capsules):  # noqa: SIM102 (Warp would ask the rest all the same)
+            if end_of_capsule(robot, work, contact) == OTHER_END:
+                first = contact - 1
+        before = work.kept_solved[substep, 1 + robot.joints.shape[0] + first]
+        if first == contact:
+            by_solved = pull_contact(
+                robot, weights, gradients, work, adjoint, chunk, substep, first, near, before, by_solved, zeros
+            )
+        elif wp.static(has_capsules):
+            by_solved = pull_capsule(
+                robot, weights, gradients, work, adjoint, chunk, substep, first, near, before, by_solved, zeros
+            )
+        return by_solved, first - 1
 
     @wp.func
     def pull_substep(
@@ -423,13 +422,14 @@ def make_pull_substep(is_driven: bool, is_coupled: bool) -> Any:
             by_rows[i].free_velocity = by_rows[i].free_velocity + by_velocity
             by_whitened[i] = by_whitened[i] + by_velocity * end
             by_solved = by_solved + by_velocity * whitened_rows[i]
-        for number in range(contacts):
-            contact = contacts - 1 - number
-            before = solved[1 + count + contact]
-            by_solved = pull_contact(
-                robot, weights, gradients, work, adjoint, chunk, substep, contact, near, before, by_solved, zeros
-            )
-        for number in range(count):
+        contact = contacts - 1
+        for number in range(count + 1):
+            while turn_before(robot, work, contact) >= count - number:
+                by_solved, contact = pull_due(
+                    robot, weights, gradients, work, adjoint, chunk, substep, contact, near, by_solved, zeros
+                )
+            if number == count:
+                break
             i = count - 1 - number
             before = solved[1 + i]
             if wp.static(is_driven):

@@ -13,7 +13,8 @@ from typing import Any
 import warp as wp
 
 from ...friction_anchors import SAME_NORMAL
-from ..contact_constraints import slot_centre
+from ..capsule_contacts import is_put_down_anew
+from ..contact_constraints import NO_END, OTHER_END, end_of_capsule, slot_centre
 from ..friction_anchors import (
     FIRST_NORMAL,
     FIRST_PLACE,
@@ -114,6 +115,10 @@ def pull_anchors(
         depth = robot.slots[slot].radius
         now = wp.transpose(rotation) * normal
         lasts = wp.dot(memory[slot, FIRST_NORMAL], now) > SAME_NORMAL
+        end = end_of_capsule(robot, work, number)
+        if end != NO_END:  # noqa: SIM102 (Warp would ask the rest all the same)
+            if is_put_down_anew(robot, work, slot - int(end == OTHER_END), root_rotation) == 1:
+                lasts = False
         had_second = wp.length_sq(memory[slot, SECOND_NORMAL]) > 0.0
         by_now, by_ground = wp.vec3(), wp.vec3()
         if not lasts:

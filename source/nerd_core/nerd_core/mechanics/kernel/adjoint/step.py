@@ -59,7 +59,10 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
     drive_count, is_driven, is_damped = max(1, sizes.drives), sizes.drives > 0, sizes.is_damped
     row_count = max(1, sizes.joints + 3 * sizes.max_contacts)
     contact_count = max(1, sizes.max_contacts)
-    pull_substep, has_parameters = make_pull_substep(is_driven, sizes.is_coupled), sizes.has_parameters
+    pull_substep, has_parameters = (
+        make_pull_substep(is_driven, sizes.is_coupled, sizes.has_capsules),
+        sizes.has_parameters,
+    )
 
     @wp.struct
     class Gradients:

@@ -1,0 +1,201 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Spares an engine that rests the states that a model makes.
+
+To write one state of an articulation, the engine evaluates its kinematics four times: a fifth of a step of 512 Ants.
+While a model steps all environments nobody but the robot's own buffers asks for states, so an object in the place of
+the articulation's view keeps what is written, and answers what is read, poses and velocities of bodies included.
+Whatever else is asked of the engine through that view, or of the physics manager, finds the state in the engine: it is
+written first. So are the last commands of actuators, which nobody follows before the engine steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+import warp as wp
+
+from nerd_core.robot.spec import RobotSpec
+
+from .link_kinematics import LinkKinematics
+
+if TYPE_CHECKING:
+    from isaaclab.assets import Articulation
+    from isaaclab.scene import InteractiveScene
+
+
+class RestingView:
+    """Takes the place of an articulation's view and keeps its state while the engine rests."""
+
+    def __init__(self, view: Any, spec: RobotSpec, data: Any):
+        """Keeps nothing yet.
+
+        Args:
+            view: The articulation's own view.
+            spec: The robot; joints and bodies in the order of the view.
+            data: The articulation's data, for the centres of mass of its bodies.
+        """
+        from isaaclab_ov import tensor_types
+        from isaaclab_ov.physics.ovphysx_manager import OvPhysxManager
+
+        self.view = view
+        self._spec, self._data = spec, data
+        self._types: Any = tensor_types
+        self._manager: Any = OvPhysxManager
+        root = [tensor_types.ROOT_POSE, tensor_types.ROOT_VELOCITY]
+        joints = [tensor_types.DOF_POSITION, tensor_types.DOF_VELOCITY]
+        self._kinds = (root if spec.floating_base else []) + (joints if spec.joints else [])
+        """Kinds that are kept, in the order in which they are written to the engine."""
+        self._commands = {
+            tensor_types.DOF_ACTUATION_FORCE,
+            tensor_types.DOF_POSITION_TARGET,
+            tensor_types.DOF_VELOCITY_TARGET,
+        }
+        self._kept: dict[Any, torch.Tensor] = {}
+        """What is kept of each kind; nothing while the engine holds the state."""
+        self._told: dict[Any, wp.array] = {}
+        """Buffers of the commands of all robots that the engine has not been told of."""
+        self._root_pose: torch.Tensor | None = None
+        self._kinematics: LinkKinematics | None = None
+        self._is_placed = False
+        self._tensors: dict[tuple[int, torch.Size], torch.Tensor] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        self.settle()
+        return getattr(self.view, name)
+
+    def try_binding_for(self, name: Any) -> Any:
+        """What the view gives: it is asked before every read whether there is such a kind at all."""
+        return self.view.try_binding_for(name)
+
+    def set_attribute(
+        self, name: Any, values: wp.array, *, indices: wp.array | None = None, mask: wp.array | None = None
+    ) -> None:
+        """Keeps a part of the state, and writes all else as the view does."""
+        if name in self._commands:
+            self._told[name] = values
+            return
+        if name not in self._kinds:
+            self.settle()
+            self.view.set_attribute(name, values, indices=indices, mask=mask)
+            return
+        if not self._kept:
+            self._begin()
+        kept = self._kept[name]
+        given = self._tensor(values, kept)
+        if mask is not None:
+            torch.where(wp.to_torch(mask).bool()[:, None], given, kept, out=kept)
+        elif indices is None:
+            kept.copy_(given)
+        else:
+            rows = wp.to_torch(indices)
+            kept.index_copy_(0, rows.long(), given.index_select(0, rows))
+        self._is_placed = False
+
+    def read_into(self, name: Any, dst: wp.array) -> None:
+        """Answers from what is kept, and reads all else as the view does."""
+        if not self._kept or name in self._types._CPU_ONLY_TYPES:  # properties do not change with the state
+            self.view.read_into(name, dst)
+        elif name in self._kept:
+            self._tensor(dst, self._kept[name]).copy_(self._kept[name])
+        elif name in (self._types.LINK_POSE, self._types.LINK_VELOCITY):
+            kinematics = self._placed()
+            values = kinematics.poses if name == self._types.LINK_POSE else kinematics.velocities
+            self._tensor(dst, values).copy_(values)
+        elif name == self._types.LINK_ACCELERATION:
+            pass  # the engine has those of its own last step; what the buffer holds is the model's
+        elif not self._spec.floating_base and name in (self._types.ROOT_POSE, self._types.ROOT_VELOCITY):
+            self.view.read_into(name, dst)
+        else:
+            self.settle()
+            self.view.read_into(name, dst)
+
+    def settle(self) -> None:
+        """Gets what is kept into the engine, which holds the state from now on until the next write."""
+        told, self._told = self._told, {}
+        for kind, commands in told.items():
+            self.view.set_attribute(kind, commands)
+        if not self._kept:
+            return
+        kept, self._kept = self._kept, {}
+        for kind in self._kinds:
+            self.view.set_attribute(kind, wp.from_torch(kept[kind]))
+        self._manager.kinematics_dirty = True
+        self._manager.update_kinematics()
+
+    def _begin(self) -> None:
+        """Starts from what the engine holds."""
+        self._kept = {kind: wp.to_torch(self.view.get_attribute(kind)).flatten(1) for kind in self._kinds}
+        types = self._types
+        root_pose = self._kept.get(types.ROOT_POSE)
+        if root_pose is None:
+            root_pose = wp.to_torch(self.view.get_attribute(types.ROOT_POSE))
+        root_velocity = self._kept.get(types.ROOT_VELOCITY, root_pose.new_zeros(len(root_pose), 6))
+        none = root_pose.new_zeros(len(root_pose), 0)
+        joints = tuple(self._kept.get(kind, none) for kind in (types.DOF_POSITION, types.DOF_VELOCITY))
+        self._kinematics = LinkKinematics(self._spec, (root_pose, root_velocity), joints)
+        self._is_placed = False
+
+    def _placed(self) -> LinkKinematics:
+        """Poses and velocities of bodies in the state that is kept."""
+        assert self._kinematics is not None  # a state is kept
+        if not self._is_placed:
+            self._kinematics.evaluate(self._data._backend_body_com_pose_b)
+            self._is_placed = True
+        return self._kinematics
+
+    def _tensor(self, array: wp.array, like: torch.Tensor) -> torch.Tensor:
+        """A buffer of Isaac Lab as a tensor; they stay where they are for as long as the articulation lives."""
+        key = int(array.ptr or 0), like.shape
+        if key not in self._tensors:
+            self._tensors[key] = wp.to_torch(array).view(like.shape)
+        return self._tensors[key]
+
+
+def let_engine_rest(robot: Articulation, spec: RobotSpec, scene: InteractiveScene) -> Callable[[], None]:
+    """Keeps states of an articulation from the engine from now on, where nobody else could miss them: on the processor,
+    where writing them is what takes long, and in a scene whose sensors are all fed by the model.
+
+    Args:
+        robot: The articulation.
+        spec: Its specification.
+        scene: The scene.
+
+    Returns:
+        What gets the state into the engine.
+    """
+    asset: Any = robot
+    view, data = getattr(asset, "_root_view", None), asset.data
+    is_known = type(view).__name__ == "OvPhysxView" and str(asset.device) == "cpu"
+    if not is_known or data.has_joint_ordering or data.has_body_ordering:
+        return _nothing
+    if not only_forces_are_read(scene):
+        return _nothing
+    resting = RestingView(view, spec, data)
+    asset._root_view = data._view = resting
+    return resting.settle
+
+
+def wake_engine(robot: Articulation) -> None:
+    """Gets the state of an articulation into the engine, and gives it its own view back."""
+    asset: Any = robot
+    view = getattr(asset, "_root_view", None)
+    if isinstance(view, RestingView):
+        view.settle()
+        asset._root_view = asset.data._view = view.view
+
+
+def only_forces_are_read(scene: InteractiveScene) -> bool:
+    """Whether the sensors of a scene ask the engine for forces of contacts and nothing else."""
+    sensors: list[Any] = list(scene.sensors.values())
+    return all(type(sensor).__name__ == "ContactSensor" and not sensor.cfg.track_pose for sensor in sensors)
+
+
+def _nothing() -> None:
+    """Does nothing: the engine holds every state."""
+
+
+__all__ = ["RestingView", "let_engine_rest", "only_forces_are_read", "wake_engine"]
