@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from isaaclab.assets import Articulation
     from isaaclab.scene import InteractiveScene
 
+MOST_BUFFERS = 64
+"""Buffers that are remembered; Isaac Lab has some ten."""
+
 
 class RestingView:
     """Takes the place of an articulation's view and keeps its state while the engine rests."""
@@ -126,6 +129,7 @@ class RestingView:
         self._manager.kinematics_dirty = True
         self._manager.update_kinematics()
 
+    @torch.inference_mode(False)  # what is made there could not be changed outside
     def _begin(self) -> None:
         """Starts from what the engine holds."""
         self._kept = {kind: wp.to_torch(self.view.get_attribute(kind)).flatten(1) for kind in self._kinds}
@@ -147,10 +151,13 @@ class RestingView:
             self._is_placed = True
         return self._kinematics
 
+    @torch.inference_mode(False)
     def _tensor(self, array: wp.array, like: torch.Tensor) -> torch.Tensor:
         """A buffer of Isaac Lab as a tensor; they stay where they are for as long as the articulation lives."""
         key = int(array.ptr or 0), like.shape
         if key not in self._tensors:
+            if len(self._tensors) >= MOST_BUFFERS:  # somebody gives new ones every time
+                self._tensors.clear()
             self._tensors[key] = wp.to_torch(array).view(like.shape)
         return self._tensors[key]
 
