@@ -64,7 +64,7 @@ DFKI = MeasuredRecipe(
         ),
         (*DRIVEN, "--descent.iterations", "3", "--descent.growth", "1.0", "--cost.robust", "0.1"),
     ),
-    seconds=60.0,
+    seconds=110.0,
     judges=(("--protocol", "windows", "--seconds", "0.5"),),
     limits=(
         "Only combinations of masses and inertias are determined; single values are not those of the parts.",
