@@ -108,12 +108,11 @@ def measure(options: Options) -> dict[str, Any]:
     import torch
 
     from nerd_core.contact.grounds import PlaneGround
-    from nerd_core.dynamics import rollout
     from nerd_core.predictor.config import PredictorCfg
     from nerd_core.predictor.mechanics_prior import MechanicsPriorCfg
     from nerd_core.predictor.predictor import Predictor
     from nerd_core.robot.frames import ChangeCfg, ChangeCodec
-    from nerd_core.training.metrics import compare
+    from nerd_core.training.metrics import compare, predict
     from nerd_isaaclab.collect.initial_states import draw_initial_states
     from nerd_isaaclab.collect.robot_ranges import ranges_of
     from nerd_isaaclab.physics.engine_parameters import EngineParameters
@@ -153,9 +152,9 @@ def measure(options: Options) -> dict[str, Any]:
             states.append(scene.step(control[:, step].repeat(4, 1)).clone())
         plain, other, plain_moved, other_moved = torch.stack(states, 1).split(count)
         with torch.no_grad():
-            said = rollout(predictor, plain[:, 0], control, ground)
-            followed = rollout(predictor, other[:, 0], control, ground, parameters=own)
-            blind = rollout(predictor, other[:, 0], control, ground)
+            said = predict(predictor, plain[:, 0], control, ground)
+            followed = predict(predictor, other[:, 0], control, ground, own)
+            blind = predict(predictor, other[:, 0], control, ground)
         pairs = {
             "plain": (said, plain),
             "randomised": (followed, other),

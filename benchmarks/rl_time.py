@@ -7,8 +7,9 @@
     python benchmarks/rl_time.py --task NeRD-Cartpole --model cartpole --json rl_time.json
 
 Trainings take turns, each in a process of its own. The time is that of the whole command, the start of Isaac Lab
-included; beside it stands what RSL-RL says of its iterations. PhysX runs as Isaac Lab starts it, with eight workers,
-and without any, which is faster on few cores: the model is measured against both. Nothing else should run meanwhile.
+included; beside it stand what RSL-RL says of its iterations, and the time of processor that the command took, which
+other programs change little. PhysX runs as Isaac Lab starts it, with eight workers, and without any, which is faster on
+few cores: the model is measured against both. Nothing else should run meanwhile.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -66,17 +68,20 @@ def main(options: Options) -> None:
     for way in list(WAYS)[:-1]:
         ratios = {
             name: median(turn["neural"][name] / turn[way][name] for turn in turns)
-            for name in ("seconds", "iteration_s")
+            for name in ("seconds", "iteration_s", "processor_s")
         }
         numbers[f"neural over {way}"] = ratios
-        print(f"  {way}: whole command {ratios['seconds']:.2f}, an iteration {ratios['iteration_s']:.2f}")
+        print(
+            f"  {way}: whole command {ratios['seconds']:.2f}, an iteration {ratios['iteration_s']:.2f}, "
+            f"processor {ratios['processor_s']:.2f}"
+        )
     if options.json is not None:
         numbers |= {"turns": turns, "run": describe_run()}
         options.json.write_text(json.dumps(numbers, indent=1) + "\n", encoding="utf-8")
 
 
 def train(options: Options, way: str) -> dict[str, float]:
-    """Seconds of one training, of the command and of an iteration in the middle of it."""
+    """Seconds of one training: of the command, of an iteration in the middle of it, and of the processor."""
     from nerd_core.checkpoint_names import shipped_checkpoints
 
     mode, environment = WAYS[way]
@@ -85,7 +90,7 @@ def train(options: Options, way: str) -> dict[str, float]:
         words.append(f"env.nerd.checkpoint={shipped_checkpoints().get(options.model) or Path(options.model).resolve()}")
     words += ["--num_envs", str(options.num_envs), "--max_iterations", str(options.iterations), "--seed", "0"]
     with tempfile.TemporaryDirectory() as scratch:
-        start = time.perf_counter()
+        before, start = processor_time(), time.perf_counter()
         done = subprocess.run(words, cwd=scratch, env={**os.environ, **environment}, capture_output=True, text=True)
         seconds = time.perf_counter() - start
     if done.returncode:
@@ -93,7 +98,17 @@ def train(options: Options, way: str) -> dict[str, float]:
     said = [float(value) for value in re.findall(r"Iteration time:\s*([\d.]+)\s*s", done.stdout)]
     if not said:
         raise SystemExit(f"got no line 'Iteration time' from the training in {way}, expected one for each iteration")
-    return {"seconds": seconds, "iteration_s": median(said[len(said) // 3 :])}
+    return {
+        "seconds": seconds,
+        "iteration_s": median(said[len(said) // 3 :]),
+        "processor_s": processor_time() - before,
+    }
+
+
+def processor_time() -> float:
+    """Time of processor that the ended children of this process took [s]."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import pytest
 import torch
 import warp as wp
 
-from nerd_isaaclab.checkpoints.shipped import find_checkpoint
+from nerd_core.checkpoint_names import find_checkpoint
 from nerd_isaaclab.envs import nerd_env
 from nerd_isaaclab.physics.resting_engine import RestingView, only_forces_are_read
 from support.seam import make_env, play
@@ -38,11 +38,15 @@ def _actions(env: Any) -> torch.Tensor:
 
 
 def _run(env: Any) -> Any:
-    """Some steps in neural mode; one robot is reset behind them, and the view of the articulation is returned."""
+    """Some steps in neural mode, as training takes them; one robot is reset behind them, outside of inference mode, and
+    the view of the articulation is returned.
+    """
     env.set_nerd_mode("neural")
-    env.reset(seed=0)
-    for action in _actions(env):
-        env.step(action)
+    env._apply_mode(*env._requested)
+    with torch.inference_mode():
+        env.reset(seed=0)
+        for action in _actions(env):
+            env.step(action)
     env._reset_idx(torch.tensor([2], dtype=torch.int32))
     return env.robot.root_view
 

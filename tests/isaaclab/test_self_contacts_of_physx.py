@@ -51,7 +51,7 @@ def thrash() -> tuple[RobotSpec, Tensor, Tensor, Tensor]:
 
 def test_bodies_meet_where_and_as_in_the_engine():
     """Where mechanics sees no bodies meet, PhysX moves joints as it does to a thousandth of a rad/s in nine tenths of
-    the steps. Where it does, what it misses of joint velocities falls to less than a quarter in the median of steps.
+    the steps. Where it does, what it misses of joint velocities falls to less than a twentieth in the median of steps.
     """
     spec, state, control, after = thrash()
     contacts = ContactModel(spec)(state, PlaneGround.flat(height=-10.0))
@@ -66,4 +66,4 @@ def test_bodies_meet_where_and_as_in_the_engine():
     assert int(meets.sum()) > 300
     assert float(errors[1][~meets].quantile(0.9)) < 1.0e-3
     without, within = (float(each[meets].median()) for each in errors)
-    assert without > 2.0 and within < 0.25 * without, (without, within)
+    assert without > 2.0 and within < 0.05 * without, (without, within)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from mutations.fault import Fault
 from mutations.places import (
+    ADAPTED_RETURNS,
+    ADAPTED_WORKER,
     AGREEMENT,
     EVALUATE,
     EXCITATION,
@@ -25,6 +27,7 @@ from mutations.places import (
     STATE,
     STEP,
     STOPPING,
+    TEST_ADAPTED_RETURNS,
     TEST_AGREE,
     TEST_AMPLITUDES,
     TEST_BANG,
@@ -275,6 +278,16 @@ EXTENSION_FAULTS = (
     Fault(STOPPING, "len(gaps) - 1 - best >= cfg.patience", "len(gaps) - best >= cfg.patience", TEST_REFINE),
     Fault(ROUNDS, "number, self.cfg.seed + 1 + number)", "number, self.cfg.seed + 1)", TEST_ROUNDS),
     Fault(ROUNDS, "number, self.cfg.seed + 1 + 1000)", "number, self.cfg.seed + 1)", TEST_ROUNDS),
+    # what a change takes of a return, and what a controller that adapts regains
+    Fault(ADAPTED_RETURNS, "rewards[changed_at:].sum(0)", "rewards.sum(0)", TEST_ADAPTED_RETURNS),
+    Fault(
+        ADAPTED_RETURNS, "(judged - specification) / lost", "(judged - specification) / unchanged", TEST_ADAPTED_RETURNS
+    ),
+    Fault(ADAPTED_RETURNS, "if lost > 0.0 else", "if True else", TEST_ADAPTED_RETURNS),
+    Fault(ADAPTED_RETURNS, 'returns[Group(group.change, "specification")]', "0.0 * unchanged", TEST_ADAPTED_RETURNS),
+    Fault(ADAPTED_RETURNS, "(2.5, 97.5)", "(50.0, 50.0)", TEST_ADAPTED_RETURNS),
+    Fault(ADAPTED_WORKER, "lambda true, _: 0.0 * true", "lambda true, _: true", TEST_ADAPTED_RETURNS),
+    Fault(ADAPTED_WORKER, "lambda _, found: found", "lambda true, _: true", TEST_ADAPTED_RETURNS),
 )
 
 __all__ = ["EXTENSION_FAULTS"]

@@ -62,6 +62,7 @@ from mutations.places import (
     TEST_KERNEL,
     TEST_LEFT_STOP,
     TEST_MANY_STARTS,
+    TEST_MEETINGS,
     TEST_METRICS,
     TEST_ODE,
     TEST_PLAUSIBLE,
@@ -125,6 +126,7 @@ LIBRARY_FAULTS = (
     Fault(KERNEL, ".amax(-1)", ".mean(-1)", TEST_KERNEL),
     Fault(KERNEL, ".median()", ".amin()", TEST_KERNEL),
     Fault(KERNEL, "nan_to_num(math.inf)", "nan_to_num(0.0)", TEST_KERNEL),
+    Fault(KERNEL, "if solver.contacts.own is not None:", "if False:", TEST_MEETINGS),
     # gradients come from the kernel only after they have agreed with those of PyTorch
     Fault(ADJOINT, "inputs += [getattr(rows, name) for name in rows.given]", "rows.given", TEST_ADJOINT),
     Fault(ADJOINT_PARAMETERS, "adjoints[i].force + by_centre", "adjoints[i].force", TEST_BY_PARAMETERS),

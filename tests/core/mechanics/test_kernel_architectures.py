@@ -10,6 +10,7 @@ Commands to measure how long each takes::
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,7 @@ def compile_for(
     from nerd_core.mechanics.kernel.step import make_kernel
 
     monkeypatch.setattr(RobotKernel, "load", lambda self, kernel: None)
-    cfg = MechanicsCfg(substeps=4, hidden=16, slots=8)
+    cfg = MechanicsCfg(substeps=4, hidden=16, slots=8, self_contacts=4)
     mechanics = Mechanics(spec, ChangeCodec(spec), cfg, has_contacts=bool(spec.slots))
     parameters = trial_parameters(spec, drives=True) if "parameters" in kernel else None
     robot = RobotKernel(spec, mechanics.solver, 0.625, torch.device("cpu"), parameters)
@@ -56,6 +57,16 @@ def test_the_step_compiles_for_one_gpu(tmp_path, monkeypatch):
     (found,) = compile_for(with_inertias(cartpole()), "step", 80, tmp_path, monkeypatch, use_ptx=True)
     text = found.read_text()
     assert ".target sm_80" in text and ".entry" in text and "advance" in text
+
+
+@pytest.mark.long  # 5 s of compiling
+def test_a_robot_whose_bodies_touch_each_other_compiles_for_gpus(tmp_path, monkeypatch):
+    """So does the step of a robot with contact between its bodies, which is a part of the program."""
+    spec = replace(with_inertias(ant()), touching_bodies=(("leg_0", "foot_1"),))
+    (found,) = compile_for(spec, "step", 80, tmp_path, monkeypatch, use_ptx=True)
+    assert ".target sm_80" in found.read_text()
+    (alone,) = compile_for(with_inertias(ant()), "step", 80, tmp_path / "alone", monkeypatch, use_ptx=True)
+    assert len(found.read_text()) > 1.05 * len(alone.read_text())
 
 
 @pytest.mark.long  # 5 s of compiling for a step, 17 s for an adjoint

@@ -126,11 +126,36 @@ def test_bodies_stop_each_other_and_keep_their_momentum(name: str):
     assert 1.0 - float(through[0] - through[1]) < touching - 0.1
 
 
+def test_joints_have_the_last_word():
+    """As in the engine, contacts between bodies are solved before joints: after a single iteration a joint that a
+    strong drive holds is at rest, though the other body pushes against its own.
+    """
+    spec = pair_of(SPHERE, SMALL)
+    held = replace(spec.joints[0], damping=1.0e6)
+    spec = replace(spec, joints=(held, spec.joints[1]), decimation=1)
+    mechanics = Mechanics(spec, ChangeCodec(spec), MechanicsCfg(hidden=0, self_contacts=4, substeps=1, compliance=0.0))
+    state = state_of(spec, 0.3, speed=2.0)
+    state[0, 2] = 0.0
+    after = moved(spec, mechanics, state, 1)[0]
+    assert float(after[2]) == pytest.approx(0.0, abs=1.0e-3)
+    assert float(after[3]) == pytest.approx(-0.5, abs=0.01)  # each has half of the momentum, before the drive acts
+
+
 def test_pairs_that_may_not_touch_do_not():
     """Without the pair in the specification nothing stops the bodies, whatever mechanics is asked for."""
     spec = replace(pair_of(SPHERE, SMALL), touching_bodies=())
     after = moved(spec, mechanics_of(spec, 4), state_of(spec, 0.32, speed=2.0), 6)[0]
     assert 1.0 - float(after[0] - after[1]) < 0.25
+
+
+def test_bodies_that_are_fixed_to_each_other_do_not_meet():
+    """Bodies between which there is no joint are no pair, for nothing could part them; others of them are."""
+    spec = pair_of(SPHERE, SMALL)
+    fixed = Body("c", "b", None, (0.1, 0.0, 0.0), inertia=Inertia(1.0, moments=(0.01, 0.01, 0.01)))
+    last = replace(fixed, name="d", parent="c")
+    slots = (*spec.slots, *sphere_slots("d", 0.2))
+    spec = replace(spec, bodies=(*spec.bodies, fixed, last), slots=slots, touching_bodies=(("a", "d"), ("b", "d")))
+    assert [pair.bodies for pair in SelfContacts(Multibody(spec), 9, 0.04).pairs] == [(1, 4)]
 
 
 def test_what_is_not_looked_at_is_said(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch):

@@ -111,7 +111,7 @@ DEMO = Recipe(
 REPRODUCE = Recipe(
     name="ant",
     title="Ant",
-    # Rules that are trained make it worse: see the lab notebook, "Friction that remembers, in gradients and training".
+    # Rules that are trained add nothing: see the lab notebook, "Friction that remembers, in gradients and training".
     stages=(),
     untrained=Untrained(ANT_RUN, ("--slots", "5", "--hidden", "0")),
     evaluations=(

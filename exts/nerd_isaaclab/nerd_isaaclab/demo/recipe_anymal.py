@@ -14,9 +14,13 @@ FROM_RESETS = ("--initial", "task", "--shares", "zero=.2", "pd=.4", "random=.2",
 DATA = (Collection(FORWARD, transitions=100_000, num_envs=256, workers=1, seed=62, options=FROM_RESETS),)
 """What ANYmal's contacts are learned from."""
 EVALUATIONS = (Evaluation(FORWARD, "driven", steps=100), Evaluation(FORWARD, steps=100))
+MUCH_NOISE = ("agent.actor.distribution_cfg.init_std=1.0",)
+"""Exploration with which the kept policy learned, before the agent had less."""
 POLICIES = (
-    PolicyTraining(FORWARD, iterations=200, num_envs=256, seconds=150.0),
-    PolicyTraining(SIDEWAYS, iterations=150, num_envs=256, seconds=120.0),
+    PolicyTraining(
+        FORWARD, iterations=240, seeds=(0, 1, 2), physx_seeds=(0,), num_envs=256, episodes=256, seconds=240.0
+    ),
+    PolicyTraining(SIDEWAYS, iterations=150, num_envs=256, episodes=128, seconds=120.0, options=MUCH_NOISE),
 )
 
 REPRODUCE = Recipe(

@@ -182,7 +182,7 @@ def check_self_collisions(env: NerdDynamics) -> list[Diagnosis]:
             "self-collision",
             f"{len(pairs)} pairs of bodies of the robot may touch each other ({'-'.join(pairs[0])}, ...); networks do "
             "not see that, and mechanics only where it is asked to",
-            "nerd train DATA --preset mechanics --prior.self-contacts 4 (in PyTorch, slower), or, in the task's "
+            "nerd train DATA --preset mechanics --prior.self-contacts 4, or, in the task's "
             "configuration, enabled_self_collisions=False among spawn.articulation_props of its robot",
         )
     ]

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 import sys
 import time
 from pathlib import Path
@@ -34,8 +35,9 @@ PAYLOAD, HALF = 0.2, math.log(0.5)
 HELD_SECONDS = 1.0 / 6.0
 """How long an action is held [s]."""
 
-COST_STEPS, COST_TURN = 120, 4
-"""Steps with and without adaptation by which its cost is measured, and how many of them in a turn."""
+COST_STEPS, COST_TURNS = 40, 6
+"""Steps with and without adaptation of a turn, so many that each robot is looked at in them, and turns by which its
+cost is measured."""
 
 SAME = 1.0e-2
 """Difference of estimates in the loop from those that the recorded motion gives: states are rounded on their way."""
@@ -183,18 +185,20 @@ def _actions(seed: int, envs: int, steps: int, env: Any) -> torch.Tensor:
 
 
 def _cost(env: Any, action: torch.Tensor) -> float | None:
-    """What adaptation adds to a step, as a share: means of processor times with and without it, in turns."""
+    """What adaptation adds to a step, as a share: the median over turns of steps with it and without it."""
     physics, follower = env.nerd, env.nerd.adaptation
-    seconds: dict[bool, list[float]] = {True: [], False: []}
-    for turn in range(2 * COST_STEPS):
-        on = (turn // COST_TURN) % 2 == 0
-        physics.adaptation = follower if on else None
-        begin = time.process_time()
-        env.step(action)
-        seconds[on].append(time.process_time() - begin)
+    shares = []
+    for _ in range(COST_TURNS):
+        seconds = []
+        for physics.adaptation in (None, follower):
+            begin = time.process_time()
+            for _ in range(COST_STEPS):
+                env.step(action)
+            seconds.append(time.process_time() - begin)
+        shares.append(seconds[1] / seconds[0] - 1.0 if seconds[0] > 0.0 else float("nan"))
     physics.adaptation = follower
-    means = {on: sum(each) / max(1, len(each)) for on, each in seconds.items()}
-    return means[True] / means[False] - 1.0 if means[False] > 0.0 else None
+    found = statistics.median(shares)
+    return found if math.isfinite(found) else None
 
 
 if __name__ == "__main__":

@@ -20,11 +20,15 @@ import warp as wp
 
 from nerd_core.robot.spec import RobotSpec
 
+from .free_body import FreeBody
 from .link_kinematics import LinkKinematics
 
 if TYPE_CHECKING:
     from isaaclab.assets import Articulation
     from isaaclab.scene import InteractiveScene
+
+MOST_BUFFERS = 64
+"""Buffers that are remembered; Isaac Lab has some ten."""
 
 
 class RestingView:
@@ -126,6 +130,7 @@ class RestingView:
         self._manager.kinematics_dirty = True
         self._manager.update_kinematics()
 
+    @torch.inference_mode(False)  # what is made there could not be changed outside
     def _begin(self) -> None:
         """Starts from what the engine holds."""
         self._kept = {kind: wp.to_torch(self.view.get_attribute(kind)).flatten(1) for kind in self._kinds}
@@ -147,10 +152,13 @@ class RestingView:
             self._is_placed = True
         return self._kinematics
 
+    @torch.inference_mode(False)
     def _tensor(self, array: wp.array, like: torch.Tensor) -> torch.Tensor:
         """A buffer of Isaac Lab as a tensor; they stay where they are for as long as the articulation lives."""
         key = int(array.ptr or 0), like.shape
         if key not in self._tensors:
+            if len(self._tensors) >= MOST_BUFFERS:  # somebody gives new ones every time
+                self._tensors.clear()
             self._tensors[key] = wp.to_torch(array).view(like.shape)
         return self._tensors[key]
 
@@ -168,6 +176,8 @@ def let_engine_rest(robot: Articulation, spec: RobotSpec, scene: InteractiveScen
         What gets the state into the engine.
     """
     asset: Any = robot
+    if isinstance(asset, FreeBody):  # its view is one of rigid bodies, without kinematics
+        return _nothing
     view, data = getattr(asset, "_root_view", None), asset.data
     is_known = type(view).__name__ == "OvPhysxView" and str(asset.device) == "cpu"
     if not is_known or data.has_joint_ordering or data.has_body_ordering:

@@ -46,10 +46,10 @@ USUAL = 0.8
 
 USUAL_DEVIATIONS = 1.2816
 
-LEAST_AT_ONCE = 32
+LEAST_AT_ONCE = 64
 """Environments that are looked at together where there are so many to look at: fewer take as long."""
 
-BATCH = 16
+BATCH = 64
 """What a batch of the model's steps costs beside its rows, in rows: measured for ANYmal on a processor."""
 
 MOST_SHARE = 0.2

@@ -34,8 +34,8 @@ class MechanicsCfg:
     """Most contact slots that are looked at, those that come nearest to the ground."""
     self_contacts: int = bounded(0, at_least=0)
     """Most pairs of the robot's own shapes that are looked at, those that are nearest to each other, for robots whose
-    bodies may touch each other; 0 for none, and a warning. The kernel does not know them: with any PyTorch takes the
-    step, several times slower."""
+    bodies may touch each other; 0 for none, and a warning. Gradients flow through PyTorch with any, several times
+    slower."""
     reach: float = bounded(0.02, at_least=0.0, below=UNREACHABLE)
     """Gap below which the solver looks at a slot at all [m], and ..."""
     reach_by_radius: float = bounded(0.04, at_least=0.0)

@@ -10,16 +10,15 @@ this solver computes the first and learns the second.
 
 It works as PhysX does: projected Gauss-Seidel with substeps (Macklin et al., *Small Steps in Physics Simulation*,
 2019). In each substep applied forces add their share to the velocities, and then one constraint after the other is
-solved: joints first and then contacts, each branch of the robot to its end before the next. A joint is braked by its
-drive and held by its stop. A contact is held by its normal impulse, which never pulls, and by friction, which never
-exceeds its cone. Impulses are accumulated over the substeps. A penetration is taken back at a rate (Baumgarte,
-*Stabilization of constraints and integrals of motion in dynamical systems*, 1972), and so is a drift along the ground;
-compliance mixes a share of the Delassus diagonal into each constraint, so that each solution falls short of it
-(constraint force mixing).
+solved: contacts between bodies of the robot, then joints, then contacts with the ground, each branch of the robot to
+its end before the next. A joint is braked by its drive and held by its stop. A contact is held by its normal impulse,
+which never pulls, and by friction, which never exceeds its cone. Impulses are accumulated over the substeps. A
+penetration is taken back at a rate (Baumgarte, *Stabilization of constraints and integrals of motion in dynamical
+systems*, 1972), and so is a drift along the ground; compliance mixes a share of the Delassus diagonal into each
+constraint, so that each solution falls short of it (constraint force mixing).
 
 Learned are the constants of :class:`~nerd_core.mechanics.constants.Constant`, and, if asked for, rules that change them
-from substep to substep (:mod:`nerd_core.mechanics.rules`). Untrained rules change nothing, and an exact rest is at
-rest.
+from substep to substep (:mod:`nerd_core.mechanics.rules`). Untrained rules change nothing, and what rests, rests.
 
 Example::
 
@@ -227,6 +226,7 @@ class ConstraintSolver(nn.Module):
             if bounces is not None:
                 of_contacts = torch.where(*bounces, terms.correction[:count])
                 terms = terms._replace(correction=torch.cat((of_contacts, terms.correction[count:])))
+            sweep.solve_contacts(terms, range(self.contacts.ground_contacts, count))
             if self.mimics.constraints:
                 self.mimics.solve(sweep, self.mimics.errors(pos), rows.sign, delassus[of_joints, of_joints])
             if targets is not None:
@@ -374,8 +374,8 @@ class ConstraintSolver(nn.Module):
         drive_velocity: Sequence[Tensor] | None,
         turns: Tensor | None,
     ) -> None:
-        """One sweep over all constraints: each joint and then the contacts that follow it, or all joints first."""
-        count, first = self.max_contacts, 0
+        """One sweep over joints and the ground: each joint and then the contacts after it, or all joints first."""
+        count = self.max_contacts
         corrections, masses = terms.correction.unbind(), terms.effective_mass.unbind()
         for joint, (of_joint, has_stop) in enumerate(zip(joint_terms, self.has_stop, strict=True)):
             if turns is not None:
@@ -387,8 +387,8 @@ class ConstraintSolver(nn.Module):
                 sweep.solve_joint(joint, masses[row], corrections[row], of_joint, target, self.law.stops_release)
         if turns is not None:
             self._turns.take(len(self.has_stop), turns, sweep, masses, corrections, terms)
-            first = len(turns)
-        sweep.solve_contacts(masses[:count], corrections[:count], terms, first)
+        else:
+            sweep.solve_contacts(terms, range(self.contacts.ground_contacts))
 
     def _stop_gap(self, pos: Tensor, at_upper: Tensor) -> Tensor:
         """How far joints are before the stops that they look at; :data:`UNREACHABLE` where there is none."""

@@ -116,6 +116,8 @@ class ContactSlots(nn.Module):
     """Most contacts: these, and behind them those between bodies of the robot."""
     own: SelfContacts | None
     """Contacts between bodies of the robot; None for none."""
+    place_of_slot: Tensor
+    """Place of each slot of the robot among :attr:`slots`; of one within another that of the body's first."""
     _bodies: Tensor
     _points: Tensor
     _radius: Tensor
@@ -159,6 +161,7 @@ class ContactSlots(nn.Module):
         """:attr:`turns` and :attr:`lower_ends` as numbers, which are there before tensors hold any."""
         buffers = {
             "slots": torch.tensor(slots, dtype=torch.long),
+            "place_of_slot": torch.tensor(_places(spec, slots), dtype=torch.long),
             "_bodies": torch.tensor([index[spec.slots[slot].body] for slot in slots], dtype=torch.long),
             "_points": torch.tensor([spec.slots[slot].point for slot in slots]).reshape(-1, 3, 1),
             "_radius": torch.tensor([spec.slots[slot].radius for slot in slots]),
@@ -296,7 +299,7 @@ class ContactSlots(nn.Module):
         root_rotation: Tensor | None,
     ) -> ContactConstraints:
         """Contacts with the ground, and behind them those between bodies of the robot, whose friction is the learned
-        one, or what all slots have in the mean.
+        one, or what their two shapes have in the mean.
 
         Args:
             ground: Contacts with the ground.
@@ -323,8 +326,12 @@ class ContactSlots(nn.Module):
         def joined(of_ground: Tensor, own: Tensor) -> Tensor:
             return torch.cat((of_ground.unflatten(-2, (3, -1)), own), -2).flatten(-3, -2)
 
-        def behind(values: Tensor | None) -> Tensor | None:
-            return None if values is None else torch.cat((values, values.mean(0, keepdim=True).expand_as(met.gap)))
+        def behind(of_ground: Tensor | None, of_slots: Tensor | None) -> Tensor | None:
+            if of_ground is None or of_slots is None:
+                return None
+            table = of_slots.expand(-1, met.gap.shape[1])
+            one, other = (table.gather(0, self.place_of_slot[each]) for each in met.slots)
+            return torch.cat((of_ground, 0.5 * (one + other)))
 
         restitution = ground.restitution
         return ground._replace(
@@ -341,8 +348,8 @@ class ContactSlots(nn.Module):
             directions=(*(torch.cat(each) for each in zip(ground.directions, axes, strict=True)),),
             points=torch.cat((ground.points, met.point)),
             other_bodies=torch.cat((ground.bodies, bodies[1])),
-            static_friction=behind(ground.static_friction),
-            dynamic_friction=behind(ground.dynamic_friction),
+            static_friction=behind(ground.static_friction, self._static_friction),
+            dynamic_friction=behind(ground.dynamic_friction, self._dynamic_friction),
             restitution=None if restitution is None else torch.cat((restitution, torch.zeros_like(met.gap))),
         )
 
@@ -368,6 +375,15 @@ def _of_bodies(values: Tensor, bodies: Tensor) -> Tensor:
 def _of_chosen(of_slots: Tensor | None, chosen: Tensor) -> Tensor | None:
     """Numbers of the chosen slots, shape (slots, 1 or M) to (P, M)."""
     return None if of_slots is None else of_slots.expand(-1, chosen.shape[1]).gather(0, chosen)
+
+
+def _places(spec: RobotSpec, slots: list[int]) -> list[int]:
+    """Place of each slot of a robot among those that are listed, or of the first one of its body."""
+    bodies = [spec.slots[slot].body for slot in slots]
+    return [
+        slots.index(number) if number in slots else bodies.index(slot.body)
+        for number, slot in enumerate(spec.slots if slots else ())
+    ]
 
 
 def outer_slots(spec: RobotSpec) -> list[int]:

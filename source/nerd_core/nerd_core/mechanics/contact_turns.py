@@ -81,7 +81,7 @@ class ContactTurns:
     may_pair: list[bool]
     """Whether each contact may be the first end of a capsule and the next one the other."""
 
-    def __init__(self, turns: Sequence[int], lower: Sequence[bool], most: int, joints: int):
+    def __init__(self, turns: Sequence[int], lower: Sequence[float], most: int, joints: int):
         """Looks up which contacts may be due when.
 
         Args:

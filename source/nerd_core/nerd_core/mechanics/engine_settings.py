@@ -96,7 +96,7 @@ def tell_what_is_left_out(spec: RobotSpec, cfg: MechanicsCfg) -> None:
     if spec.touching_bodies and not cfg.self_contacts:
         found.append(
             f"contact between its own bodies, of which {len(spec.touching_bodies)} pairs may touch "
-            "(--prior.self-contacts 4 looks at the four nearest, in PyTorch alone; "
+            "(--prior.self-contacts 4 looks at the four nearest; "
             "enabled_self_collisions=False has none)"
         )
     if spec.velocity_iterations:

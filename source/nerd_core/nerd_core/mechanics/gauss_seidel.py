@@ -160,24 +160,23 @@ class GaussSeidel:
         self._other_impulse[joint] = impulse if braking is None else braking + impulse
         return impulse if before is None else before + impulse
 
-    def solve_contacts(
-        self, masses: Sequence[Tensor], corrections: Sequence[Tensor], terms: Terms, first: int = 0
-    ) -> None:
+    def solve_contacts(self, terms: Terms, contacts: range) -> None:
         """Solves the normal and then the friction of one contact after the other; or where contacts are patches, all
         normals and then all friction, from the last contact to the first.
 
         Args:
-            masses: Impulses of normals per missing velocity, P of them.
-            corrections: Velocities at which they may be closed, or are taken back.
-            terms: How contacts rub.
-            first: The first of them, where those before have had their turn.
+            terms: How contacts answer.
+            contacts: Which contacts; all where they are patches.
         """
+        if not contacts:
+            return
+        masses, corrections = terms.effective_mass.unbind(), terms.correction.unbind()
         if self.patches is None:
-            for contact in range(first, self._contacts):
+            for contact in contacts:
                 self.solve_normal(contact, masses[contact], corrections[contact])
                 self._solve_anchors(contact, terms, None)
             return
-        order = range(self._contacts - 1, -1, -1)
+        order = contacts[::-1]
         for contact in order:
             self.solve_normal(contact, masses[contact], corrections[contact])
         for contact in order:

@@ -41,7 +41,6 @@ from .kernel.verification import (
     kernels_rest,
     trial_parameters,
     verified_kernel,
-    warn_once,
 )
 from .torch_step import TorchMechanics
 
@@ -63,8 +62,6 @@ class Mechanics(TorchMechanics):
             has_contacts: Whether the robot may touch the ground; otherwise the solver looks at joints only.
         """
         super().__init__(spec, codec, cfg, has_contacts)
-        if self.solver.contacts.own is not None:
-            warn_once(f"the kernel does not know contact between the bodies of '{spec.name}'")
         self._kernels: dict[tuple[torch.device, bool | None], RobotKernel | None] = {}
         """Kernels by device, and by whether drives are other than the specification's; None for one without parameters
         at all."""
@@ -328,7 +325,7 @@ class Mechanics(TorchMechanics):
             return None
         if torch.compiler.is_compiling() or differentiated_otherwise() or kernels_rest():
             return None
-        if not isinstance(self.solver, ConstraintSolver) or self.solver.contacts.own is not None:
+        if not isinstance(self.solver, ConstraintSolver):
             return None  # contacts that give way are not in the kernel
         if self.solver.smooth_share < 1.0:
             return None  # nor are smooth ones

@@ -25,6 +25,7 @@ from ..predictor.motion_bounds import MotionBounds
 from ..predictor.predictor import Predictor
 from ..robot.frames import quat_conjugate, quat_mul, rotvec_from_quat, wrap_to_pi
 from ..robot.guard import StateGuard
+from ..robot.physical_parameters import PhysicalParameters
 from ..robot.spec import RobotSpec
 from .losses import ground_of
 
@@ -137,7 +138,13 @@ def _geometric_mean(values: Sequence[float]) -> float:
 
 
 @torch.no_grad()
-def predict(predictor: Predictor, state: Tensor, controls: Tensor, ground: Ground | None = None) -> Tensor:
+def predict(
+    predictor: Predictor,
+    state: Tensor,
+    controls: Tensor,
+    ground: Ground | None = None,
+    parameters: PhysicalParameters | None = None,
+) -> Tensor:
     """Rolls out from first states with given controls. As :func:`nerd_core.dynamics.rollout`, without gradients.
 
     Args:
@@ -145,12 +152,13 @@ def predict(predictor: Predictor, state: Tensor, controls: Tensor, ground: Groun
         state: First states, shape (B, S).
         controls: Controls held over each step, shape (B, H, C).
         ground: What the robot stands on. None only if the predictor sees no contacts.
+        parameters: What of the robots differs from the specification, leading dimension (B,) or none.
 
     Returns:
         States, the first included, shape (B, H + 1, S).
     """
-    cache = predictor.init_cache(state.shape[0], state.device)
-    states = rollout_states(predictor, state, lambda step, _: controls[:, step], controls.shape[1], ground, cache=cache)
+    held, remembered = (lambda step, _: controls[:, step]), predictor.init_cache(state.shape[0], state.device)
+    states = rollout_states(predictor, state, held, controls.shape[1], ground, cache=remembered, parameters=parameters)
     return torch.stack([state, *states], 1)
 
 

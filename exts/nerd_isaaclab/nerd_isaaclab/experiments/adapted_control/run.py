@@ -29,20 +29,22 @@ class AdaptedControlCfg:
 
     seed: int = bounded(0, **SEED)
     """Seed of the targets."""
-    starts: int = bounded(12, at_least=1, at_most=1024)
+    starts: int = bounded(3, at_least=1, at_most=1024)
     """Sequences of targets, the same in each group of robots."""
     changes: tuple[Change, ...] = ("payload", "motor")
     """What happens to robots: a fifth of the arm's mass at its end, half of a motor."""
     joint: str = "panda_joint4"
     """Joint whose motor weakens."""
-    at: float = bounded(3.0, above=0.0, at_most=1000.0)
+    at: float = bounded(2.0, above=0.0, at_most=1000.0)
     """When they change [s]."""
-    seconds: float = bounded(12.0, above=0.0, at_most=1000.0)
+    seconds: float = bounded(6.0, above=0.0, at_most=1000.0)
     """Length of the trial [s]."""
-    target_seconds: float = bounded(1.5, above=0.0, at_most=1000.0)
+    target_seconds: float = bounded(1.0, above=0.0, at_most=1000.0)
     """Time from one target to the next [s]."""
     every: int = bounded(4, at_least=1, at_most=10_000)
     """Control steps from one look of adaptation at a robot to the next."""
+    budget: float = bounded(0.75, above=0.0, at_most=1.0e4)
+    """Steps of the model that looks may take for each robot and control step."""
     words: tuple[str, ...] = ("payload", "motors")
     """What adaptation follows."""
     tracking: TrackingCfg = field(default_factory=TrackingCfg)

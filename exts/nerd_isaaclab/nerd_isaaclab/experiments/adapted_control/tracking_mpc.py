@@ -34,8 +34,8 @@ from nerd_core.robot.kinematics import ForwardKinematics
 DIFFERENCE = 1.0e-2
 """Differences of controls with which derivatives are taken [rad or N m]."""
 
-SHARES = (1.0, 0.5, 0.2, 0.05, 0.0)
-"""Shares of a Gauss-Newton step that are tried; the best is taken, which is never worse than the plan before."""
+SHARES = (1.0, 0.5, 0.2)
+"""Shares of a Gauss-Newton step that are tried; the best is taken, or none if all are worse than the plan before."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class TrackingCfg:
     """Weight of the distance from the target [1/m]."""
     velocity_weight: float = bounded(0.1, at_least=0.0)
     """Weight of the velocities of the joints [s/rad]."""
-    posture_weight: float = bounded(0.05, at_least=0.0)
+    posture_weight: float = bounded(0.02, at_least=0.0)
     """Weight of the joints' distance from where they were at first [1/rad]."""
     change_weight: float = bounded(0.3, above=0.0)
     """Weight of changes of the controls [1/rad or 1/(N m)]."""
@@ -110,9 +110,9 @@ class TrackingMpc:
         hessian = slope.transpose(1, 2) @ slope
         step = torch.linalg.solve(hessian, slope.transpose(1, 2) @ missing[0][..., None])[..., 0]
         step = step.nan_to_num().clamp(-self.cfg.largest_change, self.cfg.largest_change).reshape(self.plan.shape)
-        shorter = self.plan - torch.tensor(SHARES)[:, None, None, None] * step
-        costs = self._residuals(state, target, numbers, shorter).square().sum(-1).nan_to_num(nan=torch.inf)
-        self.plan = shorter[costs.argmin(0), torch.arange(count)]
+        plans = torch.stack([self.plan, *(self.plan - share * step for share in SHARES)])
+        costs = torch.cat((missing[:1], self._residuals(state, target, numbers, plans[1:]))).square().sum(-1)
+        self.plan = plans[costs.nan_to_num(nan=torch.inf).argmin(0), torch.arange(count)]
         self._last = self.plan[:, 0].clone()
         return self._last
 

@@ -66,7 +66,8 @@ def _control(env: Any, cfg: Any, groups: tuple[Group, ...], report: Report) -> t
     from .tracking_mpc import TrackingMpc
 
     env.reset(seed=cfg.seed)
-    env.nerd_cfg.adapt, env.nerd_cfg.adapt_every, env.nerd_cfg.neural_share = "+".join(cfg.words), cfg.every, 0.0
+    env.nerd_cfg.adapt, env.nerd_cfg.neural_share = "+".join(cfg.words), 0.0
+    env.nerd_cfg.adapt_every, env.nerd_cfg.adapt_budget = cfg.every, cfg.budget
     spec, model = env.robot_spec, shadow_model(env.robot_spec)
     ground = find_ground(env) if model.needs_contacts else None
     env.use_dynamics(NeuralDynamics(model, env.num_envs, ground=ground))

@@ -16,5 +16,5 @@ class ReachPPORunnerCfg(PPORunnerCfg):
 
     def __post_init__(self):
         """Fill in what differs."""
-        self.set_networks([128, 64], "elu", obs_normalization=True)
+        self.set_networks([128, 64], "elu", obs_normalization=True, init_std=0.5)
         self.algorithm.entropy_coef = 0.0

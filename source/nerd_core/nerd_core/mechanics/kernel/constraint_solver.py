@@ -24,6 +24,7 @@ from .joint_drives import drive_impulse, friction_impulse, speed_limit_impulse
 from .joint_stops import rate_factor, softness, stop_impulse
 from .mimic_joints import solve_mimics
 from .rules import Factors, contact_factors
+from .self_contacts import solve_meeting
 from .trace import keep_impulses, keep_substep
 
 
@@ -214,7 +215,12 @@ def turn_of(robot: Any, work: Any, contact: int, contacts: int):
 
 
 def make_solver(
-    is_driven: bool, is_coupled: bool, is_kept: bool = False, has_patches: bool = False, has_capsules: bool = False
+    is_driven: bool,
+    is_coupled: bool,
+    is_kept: bool = False,
+    has_patches: bool = False,
+    has_capsules: bool = False,
+    has_meetings: bool = False,
 ) -> Any:
     """The solver, compiled without what a robot has not.
 
@@ -224,6 +230,7 @@ def make_solver(
         is_kept: Whether rows and impulses of all substeps are kept for the adjoint.
         has_patches: Whether the contacts of a shape are one patch.
         has_capsules: Whether both ends of a capsule may be one patch.
+        has_meetings: Whether bodies of the robot may touch each other.
     """
 
     @wp.func
@@ -267,16 +274,22 @@ def make_solver(
         joint_pos = work.joint_pos
         substep_dt = robot.solver.dt / float(robot.solver.substeps)
         count = joints.shape[0]
+        of_contacts = 3 * contacts
+        if wp.static(has_meetings):
+            of_contacts = of_contacts + 3 * work.meeting_count
         near_trait = CONTACT_COUNT_UNIT * float(near) - TRAIT_CENTRE
         solved = zeros
         moved = zeros
         for substep in range(robot.solver.substeps):
-            for i in range(count + 3 * contacts):
+            for i in range(count + of_contacts):
                 rows[i].free_velocity = rows[i].free_velocity + rows[i].gain
                 rows[i].velocity = rows[i].velocity + rows[i].gain
             if wp.static(is_kept):
-                keep_substep(work, substep, count + 3 * contacts)
+                keep_substep(work, substep, count + of_contacts)
                 keep_impulses(work, substep, 0, solved)
+            if wp.static(has_meetings):
+                for number in range(work.meeting_count):
+                    solved = solve_meeting(robot, weights, work, substep, contacts, number, near_trait, solved, zeros)
             if wp.static(is_coupled):
                 solved = solve_mimics(robot, work, solved)
             contact = int(0)
@@ -297,7 +310,7 @@ def make_solver(
             else:
                 while contact < contacts:
                     solved, contact = solve_due(robot, weights, work, substep, contact, near_trait, solved, zeros)
-            for i in range(count + 3 * contacts):
+            for i in range(count + of_contacts):
                 velocity = rows[i].free_velocity + wp.dot(whitened_rows[i], solved)
                 rows[i].velocity = velocity
                 way = velocity - (1.0 - (float(substep) + 0.5) / float(robot.solver.substeps)) * rows[i].own_motion
@@ -309,7 +322,7 @@ def make_solver(
             if wp.static(is_kept):
                 keep_impulses(work, substep, -1, solved)
         if wp.static(is_kept):
-            keep_substep(work, robot.solver.substeps, count + 3 * contacts)
+            keep_substep(work, robot.solver.substeps, count + of_contacts)
         return solved, substep_dt * moved
 
     return solve_constraints

@@ -168,15 +168,26 @@ def held_share(robot: Any, constants: Any, slot: int, factor: float, pressed: fl
         pressed: Normal impulse.
         a: Friction impulse along the first direction, and ``b`` along the second.
     """
+    static, dynamic = robot.slots[slot].static_friction, robot.slots[slot].dynamic_friction
+    return cone_share(robot, constants, static, dynamic, factor, pressed, a, b)
+
+
+@wp.func
+def cone_share(
+    robot: Any, constants: Any, static: float, dynamic: float, factor: float, pressed: float, a: float, b: float
+):
+    """The same, given ``static`` friction per normal impulse, less than zero where it is the learned one, and
+    ``dynamic``, less than zero where it is the static one.
+    """
     friction = constants[Constant.FRICTION_COEFFICIENT]
-    if robot.slots[slot].static_friction >= 0.0:
-        friction = robot.slots[slot].static_friction
+    if static >= 0.0:
+        friction = static
     largest = friction * factor * pressed
     share = wp.min(largest / wp.sqrt(a * a + b * b + EPSILON), 1.0)
     if share < 1.0:
-        if robot.slots[slot].dynamic_friction >= 0.0:
-            sliding = robot.slots[slot].dynamic_friction * factor * pressed
+        if dynamic >= 0.0:
+            sliding = dynamic * factor * pressed
             share = wp.min(sliding / wp.sqrt(a * a + b * b + EPSILON), 1.0)
-        elif robot.slots[slot].static_friction < 0.0:
+        elif static < 0.0:
             share = share * robot.solver.sliding_share
     return share

@@ -59,12 +59,31 @@ def write_forces(
         push = per_dt * rows[i].impulse * normal
         rub = per_dt * (rows[i + 1].impulse * first + rows[i + 2].impulse * second)
         depth = contact_depth(robot, work, slot)
-        arm = slot_centre(slots, slot, bodies) - depth * normal - bodies[body].centre_of_mass
-        of_normal, of_friction = forces.normal[env, physics_step, body], forces.friction[env, physics_step, body]
-        of_torque = forces.torque[env, physics_step, body]
-        forces.normal[env, physics_step, body] = of_normal + root_rotation * push
-        forces.friction[env, physics_step, body] = of_friction + root_rotation * rub
-        forces.torque[env, physics_step, body] = of_torque + root_rotation * wp.cross(arm, push + rub)
+        point = slot_centre(slots, slot, bodies) - depth * normal
+        add_forces(work, body, point, push, rub, env, physics_step, root_rotation, forces)
+
+
+@wp.func
+def add_forces(
+    work: Any,
+    body: int,
+    point: wp.vec3,
+    push: wp.vec3,
+    rub: wp.vec3,
+    env: int,
+    physics_step: int,
+    root_rotation: wp.mat33,
+    forces: ForceArrays,
+):
+    """Adds the forces on a body at a point, normal ``push`` and friction ``rub``, all in the axes of the root; the
+    other arguments are those of :func:`write_forces`.
+    """
+    arm = point - work.bodies[body].centre_of_mass
+    of_normal, of_friction = forces.normal[env, physics_step, body], forces.friction[env, physics_step, body]
+    of_torque = forces.torque[env, physics_step, body]
+    forces.normal[env, physics_step, body] = of_normal + root_rotation * push
+    forces.friction[env, physics_step, body] = of_friction + root_rotation * rub
+    forces.torque[env, physics_step, body] = of_torque + root_rotation * wp.cross(arm, push + rub)
 
 
 @wp.func

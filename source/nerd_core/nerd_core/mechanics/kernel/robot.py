@@ -38,6 +38,7 @@ from .mimic_joints import MimicParameters
 from .multibody import BodyParameters
 from .physical_parameters import parameter_rows
 from .rules import FACTORS_PADDED, Factors
+from .shape_pairs import PairParameters, PartParameters, pair_tables
 from .step import make_kernel
 from .structures import make_types
 from .tables import Inputs, RobotTables, Sizes, StateLayout
@@ -83,7 +84,8 @@ class RobotKernel:
             is_actuated=bool(self._actuators.joints),
             is_damped=any(map(is_special, spec.bodies)),
             slots=len(slots),
-            max_contacts=solver.max_contacts,
+            max_contacts=solver.contacts.ground_contacts,
+            max_meetings=solver.max_contacts - solver.contacts.ground_contacts,
             hidden=max(1, solver.cfg.hidden),
             has_parameters=parameters is not None,
             has_patches=solver.law.has_patches,
@@ -126,6 +128,10 @@ class RobotKernel:
         robot.damping = wp.array(damping, dtype=DampingParameters, device=device)
         robot.gravity_mass = BodyDamping(solver.multibody).gravity_mass
         robot.slots = wp.array(slots, dtype=SlotParameters, device=device)
+        own = solver.contacts.own
+        pairs, parts = ([], []) if own is None else pair_tables(own, solver.contacts.place_of_slot.tolist())
+        robot.pairs = wp.array(pairs, dtype=PairParameters, device=device)
+        robot.parts = wp.array(parts, dtype=PartParameters, device=device)
         robot.controlled = wp.array(controlled, dtype=wp.int32, device=device)
         return robot
 

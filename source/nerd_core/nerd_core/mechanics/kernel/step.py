@@ -34,6 +34,8 @@ from .multibody import (
 )
 from .physical_parameters import ParameterRows, external_force, robot_of
 from .rules import Factors
+from .self_contacts import begin_meetings, write_meeting_forces
+from .shape_pairs import MeetingState
 from .structures import KernelTypes
 from .tables import Inputs, RobotTables, Sizes
 from .trace import keep_memory
@@ -231,9 +233,13 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False, tells_f
     body_count, joint_count, slot_count = sizes.bodies, max(1, sizes.joints), max(1, sizes.slots)
     drive_count, is_driven, is_damped = max(1, sizes.drives), sizes.drives > 0, sizes.is_damped
     is_actuated = sizes.is_actuated
-    solve_constraints = make_solver(is_driven, sizes.is_coupled, is_kept, sizes.has_patches, sizes.has_capsules)
+    has_meetings, meeting_count = sizes.max_meetings > 0, max(1, sizes.max_meetings)
+    solve_constraints = make_solver(
+        is_driven, sizes.is_coupled, is_kept, sizes.has_patches, sizes.has_capsules, has_meetings
+    )
     has_parameters = sizes.has_parameters
-    row_count, contact_count = max(1, sizes.joints + 3 * sizes.max_contacts), max(1, sizes.max_contacts)
+    row_count = max(1, sizes.joints + 3 * (sizes.max_contacts + sizes.max_meetings))
+    contact_count = max(1, sizes.max_contacts)
     patch_contacts = contact_count if sizes.has_patches else 1
 
     @wp.kernel(module="unique", enable_backward=False, module_options=OPTIONS)
@@ -273,6 +279,7 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False, tells_f
         own_contacts = wp.zeros(shape=(contact_count,), dtype=int)
         own_factors = wp.zeros(shape=(patch_contacts,), dtype=Factors)
         own_anchors = wp.zeros(shape=(contact_count,), dtype=ContactAnchors)
+        own_meetings = wp.zeros(shape=(meeting_count,), dtype=MeetingState)
         own_rows = wp.zeros(shape=(row_count,), dtype=ConstraintRow)
         own_whitened = wp.zeros(shape=(row_count,), dtype=generalised)
         own_factor = wp.zeros(shape=(dim,), dtype=generalised)
@@ -287,6 +294,7 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False, tells_f
         work.contacts = wp.array(ptr=own_contacts.ptr, shape=(contact_count,), dtype=int)
         work.factors = wp.array(ptr=own_factors.ptr, shape=(patch_contacts,), dtype=Factors)
         work.anchors = wp.array(ptr=own_anchors.ptr, shape=(contact_count,), dtype=ContactAnchors)
+        work.meetings = wp.array(ptr=own_meetings.ptr, shape=(meeting_count,), dtype=MeetingState)
         work.rows = wp.array(ptr=own_rows.ptr, shape=(row_count,), dtype=ConstraintRow)
         work.whitened_rows = wp.array(ptr=own_whitened.ptr, shape=(row_count,), dtype=generalised)
         work.inverse_factor = wp.array(ptr=own_factor.ptr, shape=(dim,), dtype=generalised)
@@ -355,12 +363,16 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False, tells_f
             gain, start = applied / float(robot.solver.substeps), velocity + bias
 
             contacts, near = begin_rows(robot, weights, work, start, gain, rotation, displacement, zeros)
+            if wp.static(has_meetings):
+                work.meeting_count = begin_meetings(robot, weights, work, contacts, start, gain, zeros)
             impulses, moved_by_impulses = solve_constraints(robot, weights, work, contacts, near, zeros)
             keep_anchors(work, contacts)
             solved, moved = weighted_sum(columns, impulses, zeros), weighted_sum(columns, moved_by_impulses, zeros)
             with_impulses = velocity + solved
             if wp.static(tells_forces):
                 write_forces(robot, work, contacts, env, physics_step, rotation, forces)
+                if wp.static(has_meetings):
+                    write_meeting_forces(robot, work, contacts, env, physics_step, rotation, forces)
                 write_gained(robot, env, applied + bias + solved, forces)
             if wp.static(is_kept):
                 trace.records[env, physics_step].quat = quat

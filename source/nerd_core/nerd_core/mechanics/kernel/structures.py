@@ -16,6 +16,7 @@ from .friction_anchors import ContactAnchors
 from .joint_drives import DriveState
 from .multibody import BodyState
 from .rules import Factors
+from .shape_pairs import MeetingState
 from .tables import Sizes
 
 
@@ -68,6 +69,8 @@ def make_types(sizes: Sizes) -> KernelTypes:
         factors: wp.array[Factors]
         anchors: wp.array[ContactAnchors]
         memory: wp.array2d[wp.vec3]
+        meetings: wp.array[MeetingState]
+        meeting_count: int
         root_begin: wp.vec3
         rows: wp.array[ConstraintRow]
         whitened_rows: wp.array[generalised]

@@ -15,6 +15,7 @@ from .joint_drives import DriveParameters
 from .joint_stops import JointParameters
 from .mimic_joints import MimicParameters
 from .multibody import BodyParameters
+from .shape_pairs import PairParameters, PartParameters
 
 
 @wp.struct
@@ -60,6 +61,10 @@ class RobotTables:
     """Mass on which gravity acts [kg]."""
     slots: wp.array[SlotParameters]
     """The slots that can touch the ground, in the order of the solver; none for a robot that touches nothing."""
+    pairs: wp.array[PairParameters]
+    """Shapes of the robot that may meet each other; none for most robots."""
+    parts: wp.array[PartParameters]
+    """Their parts, pair after pair."""
     controlled: wp.array[int]
     """Number of the velocity on which each control is an effort; -1 for one that is a target."""
     solver: SolverParameters
@@ -106,13 +111,16 @@ class Sizes:
     """Slots that can touch the ground."""
     max_contacts: int
     """Most slots that the solver looks at."""
+    max_meetings: int
+    """Most contacts between bodies of the robot that it looks at."""
     hidden: int
     """Hidden features of the rules, at least one."""
     has_parameters: bool = False
     """Whether environments may have physical parameters of their own."""
     has_patches: bool = False
-    has_capsules: bool = False
     """Whether the contacts of a shape are one patch."""
+    has_capsules: bool = False
+    """Whether both ends of a capsule may be one patch."""
 
 
 @wp.func
@@ -129,6 +137,8 @@ def copy_numbers(nominal: RobotTables):
     robot.mimics = nominal.mimics
     robot.damping = nominal.damping
     robot.gravity_mass = nominal.gravity_mass
+    robot.pairs = nominal.pairs
+    robot.parts = nominal.parts
     robot.controlled = nominal.controlled
     robot.solver = nominal.solver
     return robot

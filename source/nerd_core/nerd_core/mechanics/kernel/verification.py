@@ -90,6 +90,8 @@ def verified_kernel(
         robot = RobotKernel(spec, solver, ramp_mean, state.device, parameters)
         step = robot if parameters is None else partial(robot, rows=parameters)
         apart = _typical_difference(step, reference, *trial(spec, solver, state, control))
+        if solver.contacts.own is not None:
+            apart = max(apart, _typical_difference(step, reference, *_meeting_trial(spec, solver, state, control)))
     except Exception as error:  # so may compilers and drivers
         warn_once(f"no kernel was made for '{spec.name}' on {state.device} ({first_line(error)})")
         return None
@@ -160,6 +162,28 @@ def trial(
     gap = 0.004 * ((3 * environment[:, None] + slot) % 7) - 0.002 + 0.1 * (environment[:, None] % 3 == 0)
     normal = torch.tensor([0.0, 0.0, 1.0], device=state.device).repeat(*gap.shape, 1)
     return state, control, Contacts(radius + gap, normal, torch.zeros_like(normal), torch.ones_like(gap).bool())
+
+
+def _meeting_trial(
+    spec: RobotSpec, solver: ConstraintSolver, state: Tensor, control: Tensor
+) -> tuple[Tensor, Tensor, Contacts | None]:
+    """States with their joints anywhere within their ranges in which bodies of the robot meet, those first that are
+    least within each other; any where none meet.
+    """
+    own, order = solver.contacts.own, solver.joints.argsort()
+    assert own is not None  # the caller has looked
+    state = state.repeat(8, 1)
+    lower, upper = (limit.flatten()[order].clamp(-math.pi, math.pi) for limit in (solver.lower, solver.upper))
+    shares = torch.rand(len(state), len(order), generator=torch.Generator().manual_seed(0)).to(state)
+    joint_pos = lower + shares * (upper - lower)
+    state[:, spec.state.joint_pos] = joint_pos
+    met = own.nearest(solver.multibody.frames(joint_pos))
+    gap = met.gap.masked_fill(met.gap > met.reach, math.inf).amin(0)
+    deepest = gap.masked_fill(gap == math.inf, -math.inf).argsort(descending=True)[:TRIAL_STATES]
+    situated = trial(spec, solver, state[deepest], control[:1].expand(len(deepest), -1))
+    state, control, contacts = situated
+    count = len(deepest)  # the others have their joints at stops, and what not within each other
+    return state[:count], control[:count], None if contacts is None else contacts[:count]
 
 
 def _typical_difference(

@@ -5,7 +5,7 @@
 
 from ...register import register_task
 
-AGENT = "nerd_isaaclab.tasks.locomotion.ppo_cfg:LocomotionPPORunnerCfg"
+AGENT = "nerd_isaaclab.tasks.locomotion.ppo_cfg:WalkPPORunnerCfg"
 SCORES = "nerd_isaaclab.tasks.locomotion.scores:WALK"
 
 register_task("NeRD-AnymalC-Forward", f"{__name__}.env_cfg:AnymalCForwardEnvCfg", AGENT, SCORES)
