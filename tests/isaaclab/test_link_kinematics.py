@@ -13,7 +13,7 @@ from nerd_core.robot.frames import quat_from_rotvec, quat_mul, quat_normalize, q
 from nerd_core.robot.kinematics import ForwardKinematics
 from nerd_core.robot.spec import RobotSpec
 from nerd_isaaclab.physics.link_kinematics import LinkKinematics
-from support.robots import ant, cartpole, random_state
+from support.robots import ant, cartpole, random_state, random_tree
 
 pytestmark = pytest.mark.unit
 wp.init()
@@ -21,9 +21,9 @@ wp.init()
 N, STEP = 6, 1.0e-5
 
 
-@pytest.fixture(params=[ant(), cartpole()], ids=["ant", "cartpole"])
+@pytest.fixture(params=[ant(), cartpole(), random_tree(0)], ids=["ant", "cartpole", "tree"])
 def spec(request: pytest.FixtureRequest) -> RobotSpec:
-    """A robot that floats, and one that slides and turns on a base that does not."""
+    """A robot that floats, one that slides and turns on a base that does not, and one whose frames are all turned."""
     return request.param
 
 

@@ -90,6 +90,60 @@ def test_the_engine_is_told_when_it_is_looked_at_or_steps(env, ask: str):
     assert torch.equal(wp.to_torch(view.view.get_attribute(tensor_types.DOF_POSITION)), expected)
 
 
+def test_a_view_that_somebody_has_kept_writes_into_an_engine_that_steps(env):
+    """Once the engine steps again, what is written through the view of before reaches it at once."""
+    from isaaclab_ov import tensor_types
+
+    view = _run(env)
+    env._apply_mode("physx", None)
+    for kind in (tensor_types.DOF_POSITION, tensor_types.DOF_ACTUATION_FORCE):
+        wanted = torch.rand(env.robot.data.joint_pos.torch.shape, generator=torch.Generator().manual_seed(4))
+        view.set_attribute(kind, wp.from_torch(wanted))
+        assert torch.equal(wp.to_torch(view.view.get_attribute(kind)), wanted), kind
+
+
+def test_a_buffer_of_ones_own_gets_accelerations_of_the_engine(env):
+    """Those of the model are in the articulation's buffer alone; any other one is filled as the view fills it."""
+    from isaaclab_ov import tensor_types
+
+    view = _run(env)
+    assert view._kept
+    shape = env.robot.data.body_com_acc_w.torch.shape
+    mine = torch.full(shape, torch.nan)
+    view.read_into(tensor_types.LINK_ACCELERATION, wp.from_torch(mine))
+    expected = wp.to_torch(view.view.get_attribute(tensor_types.LINK_ACCELERATION))
+    assert torch.equal(mine, expected.view(shape))
+
+
+def test_what_was_published_too_early_is_published_again(env):
+    """Who takes poses of the scene past the physics manager gets earlier ones; a renderer behind it gets the state."""
+    from isaaclab_ov.physics.ovphysx_manager import OvPhysxManager
+
+    view = _run(env)
+    published: Any = OvPhysxManager._scene_data_backend
+    early = wp.to_torch(published.transforms.transforms).clone()
+    assert view._kept, "the engine must be behind to prove anything"
+    env.sim.physics_manager.pre_render()
+    assert not torch.equal(wp.to_torch(published.transforms.transforms), early)
+
+
+def test_an_engine_that_was_told_rests_on_from_there(env):
+    """Behind a reset, which wakes the engine, poses of bodies are found from what it holds, by the kinematics of
+    before: to make those anew in every step with a reset would cost more than is spared.
+    """
+    from isaaclab_ov import tensor_types
+
+    view = _run(env)
+    made = view._kinematics
+    view.settle()
+    moved = env.robot.data.joint_pos.torch[:1] + 0.1
+    env.robot.write_joint_position_to_sim_index(position=moved, env_ids=torch.tensor([0], dtype=torch.int32))
+    assert view._kept and view._kinematics is made
+    poses = env.robot.data.body_link_pose_w.torch.clone()
+    found = wp.to_torch(view.get_attribute(tensor_types.LINK_POSE)).view_as(poses)
+    torch.testing.assert_close(poses, found, rtol=0, atol=3e-6)
+
+
 def test_nobody_can_tell(env, monkeypatch: pytest.MonkeyPatch):
     """Observations, rewards and ends of episodes are those of a run in which the engine is told of every state."""
     env.set_nerd_mode("neural")

@@ -58,11 +58,14 @@ class RestingView:
             tensor_types.DOF_POSITION_TARGET,
             tensor_types.DOF_VELOCITY_TARGET,
         }
+        self._is_over = False
+        """Whether the engine steps again: somebody may have taken a reference to this view, and writes through it."""
         self._kept: dict[Any, torch.Tensor] = {}
         """What is kept of each kind; nothing while the engine holds the state."""
         self._told: dict[Any, wp.array] = {}
         """Buffers of the commands of all robots that the engine has not been told of."""
-        self._root_pose: torch.Tensor | None = None
+        self._buffers: dict[Any, torch.Tensor] = {}
+        """Where it is kept, each time anew, and the pose of a root that is fixed."""
         self._kinematics: LinkKinematics | None = None
         self._is_placed = False
         self._tensors: dict[tuple[int, torch.Size], torch.Tensor] = {}
@@ -79,10 +82,10 @@ class RestingView:
         self, name: Any, values: wp.array, *, indices: wp.array | None = None, mask: wp.array | None = None
     ) -> None:
         """Keeps a part of the state, and writes all else as the view does."""
-        if name in self._commands:
+        if name in self._commands and not self._is_over:
             self._told[name] = values
             return
-        if name not in self._kinds:
+        if name not in self._kinds or self._is_over:
             self.settle()
             self.view.set_attribute(name, values, indices=indices, mask=mask)
             return
@@ -109,8 +112,8 @@ class RestingView:
             kinematics = self._placed()
             values = kinematics.poses if name == self._types.LINK_POSE else kinematics.velocities
             self._tensor(dst, values).copy_(values)
-        elif name == self._types.LINK_ACCELERATION:
-            pass  # the engine has those of its own last step; what the buffer holds is the model's
+        elif name == self._types.LINK_ACCELERATION and dst.ptr == self._data._body_com_acc_w.data.ptr:
+            pass  # the engine has those of its own last step; what the articulation's buffer holds is the model's
         elif not self._spec.floating_base and name in (self._types.ROOT_POSE, self._types.ROOT_VELOCITY):
             self.view.read_into(name, dst)
         else:
@@ -128,21 +131,33 @@ class RestingView:
         for kind in self._kinds:
             self.view.set_attribute(kind, wp.from_torch(kept[kind]))
         self._manager.kinematics_dirty = True
-        self._manager.update_kinematics()
+        self._manager.forward()  # who looked at scenes before shall look again
 
-    @torch.inference_mode(False)  # what is made there could not be changed outside
+    def end(self) -> None:
+        """Gets what is kept into the engine; from now on this is the view itself."""
+        self.settle()
+        self._is_over = True
+
     def _begin(self) -> None:
         """Starts from what the engine holds."""
-        self._kept = {kind: wp.to_torch(self.view.get_attribute(kind)).flatten(1) for kind in self._kinds}
-        types = self._types
-        root_pose = self._kept.get(types.ROOT_POSE)
-        if root_pose is None:
-            root_pose = wp.to_torch(self.view.get_attribute(types.ROOT_POSE))
-        root_velocity = self._kept.get(types.ROOT_VELOCITY, root_pose.new_zeros(len(root_pose), 6))
-        none = root_pose.new_zeros(len(root_pose), 0)
-        joints = tuple(self._kept.get(kind, none) for kind in (types.DOF_POSITION, types.DOF_VELOCITY))
-        self._kinematics = LinkKinematics(self._spec, (root_pose, root_velocity), joints)
+        if self._kinematics is None:
+            self._kinematics = self._make_kinematics()
+        for kind, buffer in self._buffers.items():
+            self.view.read_into(kind, wp.from_torch(buffer))
+        self._kept = {kind: self._buffers[kind] for kind in self._kinds}
         self._is_placed = False
+
+    @torch.inference_mode(False)  # what is made there could not be changed outside
+    def _make_kinematics(self) -> LinkKinematics:
+        """Makes the buffers, and what finds bodies by them."""
+        types = self._types
+        kinds = dict.fromkeys((types.ROOT_POSE, *self._kinds))
+        self._buffers = {kind: wp.to_torch(self.view.get_attribute(kind)).flatten(1) for kind in kinds}
+        root_pose = self._buffers[types.ROOT_POSE]
+        root_velocity = self._buffers.get(types.ROOT_VELOCITY, root_pose.new_zeros(len(root_pose), 6))
+        none = root_pose.new_zeros(len(root_pose), 0)
+        joints = tuple(self._buffers.get(kind, none) for kind in (types.DOF_POSITION, types.DOF_VELOCITY))
+        return LinkKinematics(self._spec, (root_pose, root_velocity), joints)
 
     def _placed(self) -> LinkKinematics:
         """Poses and velocities of bodies in the state that is kept."""
@@ -194,7 +209,7 @@ def wake_engine(robot: Articulation) -> None:
     asset: Any = robot
     view = getattr(asset, "_root_view", None)
     if isinstance(view, RestingView):
-        view.settle()
+        view.end()
         asset._root_view = asset.data._view = view.view
 
 
