@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from nerd_isaaclab.experiments.adapted_control.returns import Group, figures_of, groups_of, regained
+from nerd_isaaclab.experiments.adapted_control.run import AdaptedControlCfg, AdaptedControlError
 from nerd_isaaclab.experiments.adapted_control.worker import known_numbers
 
 GROUPS = groups_of(("payload", "motor"))
@@ -73,6 +74,13 @@ def test_nothing_is_regained_where_nothing_is_lost():
     """A change that costs nothing gives no share at all."""
     same = torch.tensor([1.0, 2.0])
     assert math.isnan(regained(same, same, same + 1.0).share)
+
+
+def test_what_changes_must_be_followed():
+    """A change that adaptation is not told to follow is refused before an engine starts, and the words are named."""
+    with pytest.raises(AdaptedControlError, match="got the change motor, .* expected motors among them"):
+        AdaptedControlCfg(words=("payload",))
+    assert AdaptedControlCfg(words=("payload",), changes=("payload",)).words == ("payload",)
 
 
 def test_controllers_know_what_their_group_says():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,16 @@ def test_an_episode_that_ends_in_the_model_is_lost():
     assert errors.left_guard == (3,) and errors.trajectories == 3
     assert errors.curves["joint/slide"].tolist() == pytest.approx([0.01] * 4)
     beyond = float(StateGuard(cartpole()).upper[0]) + 1.0
-    assert judge(motions([2, 0], off=beyond), Model()).left_guard == (1, 1, 2)  # pyright: ignore[reportArgumentType]
+    assert judge(motions([2, 0], off=beyond), Model()).left_guard == (1, 2)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.unit
+def test_a_motion_is_lost_once():
+    """A motion that met the bounds of the model before its episode ended there counts as ended, not as both."""
+    model: Any = Model()
+    model.bounds = SimpleNamespace(within=lambda states: states[..., 0].abs() < 0.005)
+    found = judge(motions([0, 3]), model)
+    assert found.left_guard == (3,) and found.at_bounds == (1,) and found.lost == 2
 
 
 class Clock:

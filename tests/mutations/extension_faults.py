@@ -132,7 +132,14 @@ EXTENSION_FAULTS = (
     ),
     # motions of a policy, in the solver and in the model
     Fault(EVALUATE, "policy_noise=0.0,", "", TEST_EVALUATE_POLICY),
-    Fault(POLICY_DRIVEN, "sorted([*ended, *errors.left_guard])", "sorted(errors.left_guard)", TEST_EVALUATE_POLICY),
+    Fault(
+        POLICY_DRIVEN,
+        "left, at_bounds = motions.ended[~goes_on].tolist()",
+        "left, at_bounds = []",
+        TEST_EVALUATE_POLICY,
+    ),
+    Fault(POLICY_DRIVEN, "motions.truth[goes_on], predictor", "motions.truth, predictor", TEST_EVALUATE_POLICY),
+    Fault(POLICY_DRIVEN, "goes_on = motions.ended == 0", "goes_on = motions.ended >= 0", TEST_EVALUATE_POLICY),
     Fault(POLICY_DRIVEN, "truth[whole], states[whole], ended[whole]", "truth, states, ended", TEST_EVALUATE_POLICY),
     Fault(POLICY_DRIVEN, 'cfg.given == "actions"', 'cfg.given == "nothing"', TEST_EVALUATE_POLICY),
     Fault(POLICY_WORKER, "read(), states[-1]", "read(), read()", TEST_EVALUATE_POLICY),

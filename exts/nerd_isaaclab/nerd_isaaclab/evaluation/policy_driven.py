@@ -127,6 +127,9 @@ def judge(motions: Motions, predictor: Predictor) -> OpenLoopErrors:
         predictor: The model.
     """
     errors = compare(predictor.spec, motions.states, motions.truth, predictor.bounds)
-    ended = [int(step) for step in motions.ended if step > 0]
-    lost = tuple(sorted([*ended, *errors.left_guard]))
-    return OpenLoopErrors(errors.curves, errors.trajectories, errors.diverged, errors.held, lost, errors.at_bounds)
+    goes_on = motions.ended == 0
+    left, at_bounds = motions.ended[~goes_on].tolist(), ()
+    if goes_on.any():  # each motion is lost once
+        others = compare(predictor.spec, motions.states[goes_on], motions.truth[goes_on], predictor.bounds)
+        left, at_bounds = [*left, *others.left_guard], others.at_bounds
+    return replace(errors, left_guard=tuple(sorted(left)), at_bounds=at_bounds)

@@ -23,6 +23,10 @@ class AdaptedControlError(ValueError):
     """The experiment failed in the process of the engine, or cannot begin."""
 
 
+FOLLOWED_BY: dict[Change, str] = {"payload": "payload", "motor": "motors"}
+"""Word of adaptation that follows each change."""
+
+
 @dataclass(frozen=True)
 class AdaptedControlCfg:
     """What changes when, and how the arms are controlled."""
@@ -58,6 +62,12 @@ class AdaptedControlCfg:
             raise AdaptedControlError(
                 f"got the changes {self.changes}, expected some of payload, motor: an arm has no feet"
             )
+        for change, word in FOLLOWED_BY.items():
+            if change in self.changes and word not in self.words:
+                raise AdaptedControlError(
+                    f"got the change {change}, and {self.words} to be followed, expected {word} among them: add it to "
+                    "words, or leave the change out"
+                )
 
 
 def run(settings: AdaptedControlCfg, say: Say) -> Result:
