@@ -201,7 +201,12 @@ def test_the_kernel_keeps_nothing_of_segments(monkeypatch: pytest.MonkeyPatch):
     from nerd_core.mechanics.kernel.adjoint.robot import RobotGradient
 
     made, new_trace = [], RobotGradient._new_trace
-    monkeypatch.setattr(RobotGradient, "_new_trace", lambda self, count: made.append(count) or new_trace(self, count))
+
+    def counted(self, count: int, remembers: bool):
+        made.append(count)
+        return new_trace(self, count, remembers)
+
+    monkeypatch.setattr(RobotGradient, "_new_trace", counted)
     spec, windows = heavier(arm(), 1.2), motion(model(arm()), count=3, steps=20)
     predictor, codec = model(spec), ChangeCodec(spec, ChangeCfg(integration="none"))
     gradients = []
