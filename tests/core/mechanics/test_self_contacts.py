@@ -86,6 +86,16 @@ def test_gaps_and_normals_of_shapes(name: str, gap: float):
     assert along == pytest.approx(-1.0 if a_is_first else 1.0, abs=1e-3)
 
 
+def test_a_point_in_the_middle_of_a_box_is_pushed_out():
+    """Where all faces to either side are as near, one of them is taken: there is a normal, of length one."""
+    spec = pair_of(sphere_slots("a", 0.02), box_slots("b", (0.1, 0.2, 0.3)))
+    multibody = Multibody(spec)
+    found = SelfContacts(multibody, 100, 0.04).nearest(multibody.frames(state_of(spec, 0.0)[:, :2]))
+    deepest = int(found.gap.argmin())
+    assert float(found.gap[deepest]) == pytest.approx(-0.1 - 0.02, abs=1e-5)
+    assert float(found.normal[deepest].norm()) == pytest.approx(1.0, abs=1e-5)
+
+
 def test_two_capsules_meet_where_their_axes_come_nearest():
     """Crossed capsules meet in their middles, with a normal across both axes."""
     spec = pair_of(capsule_slots("a", 0.05, 0.4, (0.0, 1.0, 0.0)), capsule_slots("b", 0.07, 0.4))

@@ -50,6 +50,28 @@ def test_stamps_are_brought_to_the_steps_of_the_robot(tmp_path: Path):
     assert found.spec == spec and found.rate == pytest.approx(50.0)
 
 
+def test_frames_are_brought_to_the_steps_of_the_robot_by_a_rate(tmp_path: Path):
+    """Frames at another rate than the robot's steps become data for it with ``--rate``, as the error says; a rate that
+    is not the robot's is refused, also of stamps.
+    """
+    frames, stamps = toss_file(tmp_path / "cube.h5", rate=148.0), driven_pendulum_file(tmp_path / "p.h5", runs=1)
+    at_74 = replace(read_recordings(frames).spec, physics_dt=0.5 / 74.0, decimation=2)
+    at_50 = replace(simulated(read_recordings(stamps).spec), physics_dt=0.01)
+    at_74.save(tmp_path / "cube.json")
+    at_50.save(tmp_path / "pendulum.json")
+
+    def bring(path: Path, robot: str, *more: str) -> int:
+        return nerd(
+            ["data", "import", str(path), "--robot", str(tmp_path / robot), "--out", str(tmp_path / "o"), *more]
+        )
+
+    assert bring(frames, "cube.json") > 0
+    assert bring(stamps, "pendulum.json", "--rate", "100") > 0
+    assert bring(frames, "cube.json", "--rate", "37") > 0
+    assert bring(frames, "cube.json", "--rate", "74") == 0
+    assert TrajectoryDataset.open(tmp_path / "o").spec == at_74
+
+
 def test_another_mechanism_or_clock_is_refused(tmp_path: Path):
     """Specifications of another mechanism, and of other steps than the frames, are refused; so is what is none."""
     path = toss_file(tmp_path / "cube.h5", rate=148.0)

@@ -85,3 +85,26 @@ def test_a_run_of_an_earlier_version_goes_on(tmp_path, monkeypatch):
     assert all(torch.equal(a, b) for a, b in zip(whole.parameters(), resumed.parameters(), strict=True))
     with pytest.raises(ValueError, match="batch_size"):
         train(fresh(), data, None, replace(cfg, batch_size=16), tmp_path, resume=True, quiet=True)
+
+
+def test_a_run_from_before_mechanics_remembered_goes_on_without(tmp_path, monkeypatch):
+    """Settings that do not say how many transitions are remembered are those of a training on all data, without: such a
+    run goes on as that, with the same weights to the last bit, and not as one that remembers.
+    """
+    data, cfg = make_data(20, 12, seed=0), TrainCfg(updates=3, batch_size=32, remembered=0)
+    plain = {name: value for name, value in to_plain(cfg).items() if name != "remembered"}
+    assert from_plain(TrainCfg, migrate_settings(plain)) == cfg
+
+    def fresh() -> Predictor:
+        torch.manual_seed(0)
+        return Predictor(SPEC, PredictorCfg(network=ResidualMlpCfg(width=8, hidden=8, layers=1)))
+
+    monkeypatch.setattr(saving, "to_plain", lambda value: plain)
+    trained, resumed = fresh(), fresh()
+    train(trained, data, None, cfg, tmp_path, quiet=True)
+    monkeypatch.undo()
+    assert "remembered" not in checkpoint.load_training_state(tmp_path / "last")["settings"]
+    train(resumed, data, None, cfg, tmp_path, resume=True, quiet=True)
+    assert all(torch.equal(a, b) for a, b in zip(trained.parameters(), resumed.parameters(), strict=True))
+    with pytest.raises(ValueError, match="remembered"):
+        train(fresh(), data, None, replace(cfg, remembered=100), tmp_path, resume=True, quiet=True)

@@ -133,6 +133,25 @@ def test_whole_trajectories_up_to_a_number_are_used():
     assert remembered(fresh(friction_memory=False), data, 150, 3) is data
 
 
+def test_what_is_left_out_is_said(caplog: pytest.LogCaptureFixture):
+    """One line says how many transitions a training learns from where it is not all of them; else there is none."""
+    with caplog.at_level(logging.WARNING):
+        assert remembered(fresh(), recorded(), 10_000, 3).transitions == LENGTHS.sum()
+    assert not caplog.records
+    with caplog.at_level(logging.WARNING):
+        some = remembered(fresh(), recorded(), 150, 3)
+    assert f"{some.transitions:,} of {LENGTHS.sum():,} transitions" in caplog.text and "--remembered" in caplog.text
+
+
+def test_what_is_replayed_comes_with_a_memory():
+    """Windows of earlier data that a training goes on with are remembered along, too, as those that it learns from."""
+    cfg = TrainCfg(updates=1, batch_size=64, replay=0.5, regimes=False)
+    with Run(fresh(), recorded(), None, cfg, None, resume=False, quiet=True, replay=recorded()) as run:
+        assert run.replays is not None
+        batch = run.replays.batch_at(0)
+    assert batch.memory is not None and batch.memory.any()
+
+
 def test_a_run_learns_with_a_memory_and_goes_on_the_same(tmp_path):
     """The loss of a training on what a model with memory has made is smaller with a memory than without. A run that
     goes on has the same data as one that was not interrupted, and ends with the same weights, to the last bit.

@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -22,8 +22,10 @@ import tyro
 from ..files.bounds import bounded, check_bounds
 from ..files.outputs import require_folder
 from ..recordings.conversion import ConversionCfg, converted, write_dataset
-from ..recordings.fitting import for_robot
+from ..recordings.fitting import STEP_TOLERANCE, for_robot
 from ..recordings.reading import HDF5, read_recordings, read_specification
+from ..recordings.recording import RecordingError
+from ..robot.spec import RobotSpec
 from .terminal import say
 
 
@@ -64,8 +66,11 @@ def import_recordings(command: Import) -> int:
     """
     require_folder(command.out, "--out")
     recordings = read_recordings(command.path, command.columns, command.robot).of_split(command.split)
+    conversion = command.conversion
     if command.robot is not None and command.path.suffix.lower() in HDF5:
-        recordings = for_robot(recordings, read_specification(command.robot))
+        spec = read_specification(command.robot)
+        _require_rate_of(spec, conversion.rate)
+        recordings, conversion = for_robot(converted(recordings, conversion), spec), replace(conversion, rate=None)
     if command.family:
         recordings = recordings.where(lambda each: each.family in command.family, f"families {command.family}")
     if command.without_family:
@@ -73,14 +78,23 @@ def import_recordings(command: Import) -> int:
         recordings = recordings.where(lambda each: each.family not in left, f"families other than {left}")
     if command.count is not None:
         recordings = recordings.first(command.count)
-    manifest = write_dataset(recordings, command.out, command.conversion)
-    spec = converted(recordings, command.conversion).spec
+    manifest = write_dataset(recordings, command.out, conversion)
+    spec = converted(recordings, conversion).spec
     runs = len(recordings.recordings)
     say(
         f"{runs:,} runs of '{spec.name}': {manifest.trajectories:,} trajectories, {manifest.transitions:,} transitions "
         f"of {spec.control_dt * 1e3:.4g} ms in {command.out}"
     )
     return 0
+
+
+def _require_rate_of(spec: RobotSpec, rate: float | None) -> None:
+    """Raises :class:`RecordingError` for a rate that is not that of a robot's control steps."""
+    if rate is not None and abs(rate * spec.control_dt - 1.0) > STEP_TOLERANCE:
+        raise RecordingError(
+            f"got --rate {rate:g} for a robot with {1.0 / spec.control_dt:.6g} control steps in a second, expected the "
+            "same: give its rate, or leave --robot out"
+        )
 
 
 __all__ = ["Import", "import_recordings"]

@@ -5,7 +5,8 @@
 
 ``step`` takes a control step, by a kernel or by ``torch_step``, and is what others use; ``config`` has its settings.
 Beneath it stand ``tree`` (which joints support which bodies), ``multibody`` (mass matrix, bias force, momenta),
-``contact_constraints`` (which slots may touch the ground), ``contact_patches`` (those of one shape),
+``contact_constraints`` (which slots may touch the ground), ``self_contacts`` (which shapes may touch each other),
+``contact_patches`` (contacts of one shape), ``contact_turns`` (when contacts are solved between joints),
 ``friction_anchors`` (where they were put down, the memory of steps in a row), ``joint_drives`` (what drives and rubs
 in joints), ``constraint_solver`` with ``gauss_seidel`` and ``rules`` (the impulses of contacts, stops and drives) or
 ``compliant_solver`` (contacts that give way), ``constants``, the table of what is learned beside the rules, and

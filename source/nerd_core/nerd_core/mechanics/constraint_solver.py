@@ -10,12 +10,13 @@ this solver computes the first and learns the second.
 
 It works as PhysX does: projected Gauss-Seidel with substeps (Macklin et al., *Small Steps in Physics Simulation*,
 2019). In each substep applied forces add their share to the velocities, and then one constraint after the other is
-solved: contacts between bodies of the robot, then joints, then contacts with the ground, each branch of the robot to
-its end before the next. A joint is braked by its drive and held by its stop. A contact is held by its normal impulse,
-which never pulls, and by friction, which never exceeds its cone. Impulses are accumulated over the substeps. A
-penetration is taken back at a rate (Baumgarte, *Stabilization of constraints and integrals of motion in dynamical
-systems*, 1972), and so is a drift along the ground; compliance mixes a share of the Delassus diagonal into each
-constraint, so that each solution falls short of it (constraint force mixing).
+solved: contacts between bodies of the robot, then link by link its joint and its contacts with the ground, each branch
+of the robot to its end before the next (:mod:`~nerd_core.mechanics.contact_turns`; without ``links_in_turn`` all joints
+first). A joint is braked by its drive and held by its stop. A contact is held by its normal impulse, which never pulls,
+and by friction, which never exceeds its cone. Impulses are accumulated over the substeps. A penetration is taken back
+at a rate (Baumgarte, *Stabilization of constraints and integrals of motion in dynamical systems*, 1972), and so is a
+drift along the ground; compliance mixes a share of the Delassus diagonal into each constraint, so that each solution
+falls short of it (constraint force mixing).
 
 Learned are the constants of :class:`~nerd_core.mechanics.constants.Constant`, and, if asked for, rules that change them
 from substep to substep (:mod:`nerd_core.mechanics.rules`). Untrained rules change nothing, and what rests, rests.

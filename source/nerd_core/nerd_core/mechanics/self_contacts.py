@@ -191,7 +191,8 @@ class SelfContacts(nn.Module):
         depth, face = beyond.max(1)
         is_inside = depth < 0.0
         of_face = nn.functional.one_hot(face, 3).permute(0, 2, 1).to(local.dtype)
-        along = torch.where(is_inside.unsqueeze(1), of_face, outside / distance.unsqueeze(1)) * local.sign()
+        side = torch.where(local < 0.0, -1.0, 1.0).to(local.dtype)  # also in the middle there is one
+        along = torch.where(is_inside.unsqueeze(1), of_face, outside / distance.unsqueeze(1)) * side
         normal = (along.unsqueeze(2) * axes).sum(1)
         radius = self.point_radii.unsqueeze(-1)
         gap = torch.where(is_inside, depth, distance) - radius

@@ -71,4 +71,4 @@ def for_robot(recordings: RecordingSet, spec: RobotSpec) -> RecordingSet:
     return replace(at_steps_of(recordings, spec), spec=spec)
 
 
-__all__ = ["at_steps_of", "for_robot", "require_fitting"]
+__all__ = ["STEP_TOLERANCE", "at_steps_of", "for_robot", "require_fitting"]

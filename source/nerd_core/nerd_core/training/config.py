@@ -99,7 +99,8 @@ class TrainCfg:
     time, and only transitions count in which the network may add something. 0 to compute them in every update."""
     remembered: int = bounded(200_000, at_least=0)
     """Transitions to learn from, of whole trajectories, where mechanics remember where feet were put down: what they
-    remember before each is found once, along the recorded states. 0 to learn from all data, without that memory."""
+    remember before each is found once, along the recorded states; as many of those that are replayed. 0 to learn from
+    all data, without that memory."""
     state_noise: float = bounded(0.0, at_least=0.0)
     """Noise on the states that the network sees, as a share of what one step changes."""
     keep: float = bounded(0.0, at_least=0.0)

@@ -28,19 +28,23 @@ RENAMED = {
 }
 """Settings of :class:`~nerd_core.training.config.TrainCfg`, then and now; a dot leads into a group."""
 
+EARLIER = {"remembered": 0}
+"""Settings that an earlier version did not write, as they were before there was a choice."""
+
 RENAMED_VALUES = {"train_parts": {"solver": "prior"}}
 """Values of settings of today, then and now."""
 
 
 def migrate_settings(plain: Any) -> Any:
-    """Settings of a training, as plain values, under the names of today. Does not change its argument.
+    """Settings of a training, as plain values, under the names of today; those that an earlier version did not write
+    have the values that it used. Does not change its argument.
 
     What is not understood is left as it is, to be refused by name where the settings are built.
 
     Args:
         plain: What :func:`~nerd_core.files.serialization.to_plain` gave in this version or an earlier one.
     """
-    return _renamed(plain, "")
+    return EARLIER | _renamed(plain, "") if isinstance(plain, dict) else plain
 
 
 def _renamed(plain: Any, group: str) -> Any:
@@ -71,4 +75,4 @@ def completed(plain: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]
     return whole
 
 
-__all__ = ["completed", "RENAMED", "RENAMED_VALUES", "migrate_settings"]
+__all__ = ["EARLIER", "completed", "RENAMED", "RENAMED_VALUES", "migrate_settings"]

@@ -13,6 +13,7 @@ from ..predictor.predictor import Predictor
 from .config import TrainCfg, TrainingError
 from .distributed import Processes
 from .losses import StateScale, ground_of
+from .remembered import remembered
 
 STATISTICS_BATCH = 8192
 """Transitions that are taken into the statistics at a time. Bounds the memory taken."""
@@ -73,11 +74,14 @@ def gather_statistics(predictor: Predictor, scale: StateScale, data: TrajectoryD
         predictor.finalise_statistics(math.sqrt(square / count) if square else None)
 
 
-def replay_sampler(replay: TrajectoryDataset | None, cfg: TrainCfg, processes: Processes) -> WindowSampler | None:
+def replay_sampler(
+    predictor: Predictor, replay: TrajectoryDataset | None, cfg: TrainCfg, processes: Processes
+) -> WindowSampler | None:
     """Where the windows to be remembered come from; None where nothing is. Batches are found by the number of the
     update alone, so that there is no position to save.
 
     Args:
+        predictor: The model, whose prior may remember something along the trajectories.
         replay: Trajectories that the model is to remember.
         cfg: How to train.
         processes: The processes that train together.
@@ -91,7 +95,8 @@ def replay_sampler(replay: TrajectoryDataset | None, cfg: TrainCfg, processes: P
         return None
     count = max(1, cfg.batch_size // processes.world)
     share = {"rank": processes.rank, "world": processes.world}
-    return WindowSampler(replay, cfg.window_length, count, cfg.seed + 2, **share)
+    known = remembered(predictor, replay, cfg.remembered, cfg.seed)
+    return WindowSampler(known, cfg.window_length, count, cfg.seed + 2, **share)
 
 
 __all__ = ["choose_parts", "gather_statistics", "replay_sampler"]

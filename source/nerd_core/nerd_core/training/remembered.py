@@ -16,6 +16,7 @@ Example::
 
 from __future__ import annotations
 
+import logging
 from typing import override
 
 import numpy as np
@@ -26,6 +27,8 @@ from ..data.dataset import TrajectoryBatch, TrajectoryDataset
 from ..predictor.predictor import Predictor
 from ..predictor.prior import Prior
 from .losses import ground_of
+
+logger = logging.getLogger(__name__)
 
 TOGETHER = 1024
 """Trajectories along which the prior goes at a time. Bounds the memory taken."""
@@ -94,7 +97,16 @@ def remembered(predictor: Predictor, data: TrajectoryDataset, count: int, seed: 
     with torch.random.fork_rng(devices=[]):
         prior = Predictor(predictor.spec, predictor.cfg).to(predictor.device).prior
     assert prior is not None  # it has a memory
-    return RememberedTrajectories(data.select(np.sort(order[: max(1, enough)])), predictor, prior)
+    chosen = data.select(np.sort(order[: max(1, enough)]))
+    if len(chosen) < len(data):
+        logger.warning(
+            "'%s': %s of %s transitions are learned from, those along which mechanics remember where feet were put "
+            "down: --remembered N for more, 0 for all without that memory",
+            data.spec.name,
+            f"{chosen.transitions:,}",
+            f"{data.transitions:,}",
+        )
+    return RememberedTrajectories(chosen, predictor, prior)
 
 
 @torch.no_grad()

@@ -182,7 +182,7 @@ class Run:
         choose_parts(predictor, cfg.train_parts)
         self.params = [param for param in predictor.parameters() if param.requires_grad]
         self.start = [param.detach().clone() for param in self.params] if cfg.keep else []
-        self.replays = replay_sampler(replay, cfg, self.processes)
+        self.replays = replay_sampler(predictor, replay, cfg, self.processes)
         self.optimiser = make_optimiser(predictor, cfg.optimiser, predictor.cfg.ensemble)
         self.ema = ExponentialMovingAverage(predictor, cfg.ema_decay)
         self.scale = StateScale(data.spec)
