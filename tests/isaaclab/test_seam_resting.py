@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -62,6 +63,7 @@ def test_the_engine_is_told_when_it_is_asked(env):
     poses, velocities = data.body_link_pose_w.torch.clone(), data.body_com_vel_w.torch.clone()
     kept = {kind: values.clone() for kind, values in view._kept.items()}
     assert view._kept, "reading where bodies are must not wake the engine"
+    assert "articulation_dof_position" in view and "nonsense" not in view and view._kept
     stale = wp.to_torch(view.view.get_attribute(tensor_types.DOF_POSITION))
     assert not torch.equal(stale, kept[tensor_types.DOF_POSITION]), "the engine must be behind to prove anything"
     for kind, values in kept.items():
@@ -155,6 +157,13 @@ def test_nobody_can_tell(env, monkeypatch: pytest.MonkeyPatch):
     assert not isinstance(env.robot.root_view, RestingView)
     for name, expected in told.items():
         torch.testing.assert_close(resting[name], expected, rtol=1e-4, atol=1e-4, msg=name)
+
+
+@pytest.mark.unit
+def test_a_view_can_be_copied_and_asked_what_it_can_do():
+    """Python's own questions to an object, as copies ask them before it has any field, wake no engine."""
+    empty = RestingView.__new__(RestingView)
+    assert not hasattr(empty, "__setstate__") and isinstance(copy.copy(empty), RestingView)
 
 
 @pytest.mark.parametrize(

@@ -71,8 +71,13 @@ class RestingView:
         self._tensors: dict[tuple[int, torch.Size], torch.Tensor] = {}
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # Python asks what can be done with it, which is not for the engine
+            raise AttributeError(name)
         self.settle()
         return getattr(self.view, name)
+
+    def __contains__(self, name: Any) -> bool:
+        return name in self.view
 
     def try_binding_for(self, name: Any) -> Any:
         """What the view gives: it is asked before every read whether there is such a kind at all."""
