@@ -166,7 +166,8 @@ def on_terrain(options: Options, name: str) -> dict[str, Any]:
     errors = compare(spec, predicted(0, options.steps), truth)
     begins = range(EVERY, options.steps - SHORT + 1, EVERY)
     parts = [(predicted(begin, SHORT), truth[:, begin : begin + SHORT + 1]) for begin in begins]
-    short = compare(spec, *(torch.cat(each) for each in zip(*parts, strict=True)))
+    ahead, followed = (torch.cat(each) for each in zip(*parts, strict=True))
+    short = compare(spec, ahead, followed)
     return {
         "terrain": name,
         "robots": count,

@@ -38,8 +38,9 @@ UNIT_FOLDERS = ("tests/core", "tests/repo")
 ENGINE_FOLDER = "tests/isaaclab"
 NOTHING_COLLECTED = 5  # pytest's exit code
 TIMEOUT_S = {"unit": 900.0, "fast": 900.0, "ci": 1500.0}
-CORE_PROCESSES = 2
-"""Into how many processes the unit tests of a whole folder are dealt, so that both cores have work to the end."""
+CORE_PROCESSES = 4
+"""Into how many processes the unit tests of a whole folder are dealt: both cores have work to the end, and none comes
+near its share of time on a crowded machine."""
 QUICK_START = ("-p", "no:unraisableexception", "-p", "no:hypothesispytest")
 """What pytest does without in a process that runs one file: a third of the time of a short one went into collecting the
 engine's garbage five times at its end and into loading hypothesis, which imports itself where a test does use it."""

@@ -316,6 +316,7 @@ def commands_of_cards() -> list[str]:
 @pytest.mark.parametrize("command", commands_of_cards())
 def test_commands_of_cards_are_understood(command, monkeypatch):
     """Every command line in a model card can be read, of whichever version."""
+    monkeypatch.setattr("nerd_core.cli.train.find_checkpoint", Path)
     monkeypatch.setattr("nerd_core.checkpoint.read_config", lambda path: checkpoint.CheckpointConfig(*_settings()))
     assert parse(shlex.split(command)).out
 
