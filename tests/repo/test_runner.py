@@ -129,15 +129,15 @@ def test_ctrl_c_ends_everything(suite: Path):
 
 
 def test_the_files_of_a_folder_are_dealt_whole_and_once(suite: Path):
-    """Two processes share the unit tests: each file runs exactly once, and neither process stays without work."""
+    """Four processes share the unit tests: each file runs exactly once, and none stays without work."""
     for name in "abcde":
         _add(suite, f"core/test_{name}.py", PASSES.replace("one", name))
     code, output = _run(suite)
     assert code == 0, output
     assert "7 passed, 0 failed" in output
-    parts = re.findall(r"tests/core, part (\d) of 2 +[\d.]+ s +(\d) passed", output)
-    assert sorted(part for part, _ in parts) == ["1", "2"] and sum(int(count) for _, count in parts) == 6
-    assert all(int(count) > 1 for _, count in parts)
+    parts = re.findall(r"tests/core, part (\d) of 4 +[\d.]+ s +(\d) passed", output)
+    assert sorted(part for part, _ in parts) == ["1", "2", "3", "4"] and sum(int(count) for _, count in parts) == 6
+    assert all(int(count) > 0 for _, count in parts)
 
 
 @pytest.mark.parametrize(
