@@ -38,6 +38,7 @@ from rich.table import Table
 from torch import Tensor
 
 from nerd_core import checkpoint
+from nerd_core.checkpoint_names import find_checkpoint
 from nerd_core.contact.contacts import Contacts
 from nerd_core.contact.grounds import PlaneGround
 from nerd_core.data.dataset import TrajectoryDataset
@@ -67,9 +68,6 @@ BARS = (0.0155, 0.22)
 
 SIMULATED = 400
 """Tosses of the simulated cube."""
-
-SHIPPED = Path(__file__).parents[1] / "exts" / "nerd_isaaclab" / "nerd_isaaclab" / "checkpoints"
-"""Folder of the shipped models."""
 
 SIZE = ("--network.width", "80", "--network.hidden", "112", "--network.kinks", "80", "--network.layers", "3")
 """Size of the network from scratch: that of ``cube-network``."""
@@ -135,7 +133,7 @@ def main(args: RealTosses) -> None:
         judge_baseline(args, held_out, still)
     if not shipped.is_file() and KNOWS_SIMULATED.intersection(args.variants):
         shipped.parent.mkdir(exist_ok=True)
-        judge(args, SHIPPED / "cube-network", shipped, {"updates": 0, "processor_s": 0.0})
+        judge(args, find_checkpoint("cube-network"), shipped, {"updates": 0, "processor_s": 0.0})
     rows = gathered(args.work)
     show(rows)
     if args.json is not None:
@@ -175,7 +173,7 @@ def data_of(args: RealTosses, count: int | None, simulated: bool = False) -> Pat
     place = args.work / (f"{name}-simulated" if simulated else name)
     if not place.is_dir():
         words = ["--split", "val"] if count is None else ["--split", "train", "--count", count]
-        words += ["--robot", SHIPPED / "cube-network" / "spec.json"] if simulated else []
+        words += ["--robot", find_checkpoint("cube-network") / "spec.json"] if simulated else []
         nerd("data", "import", args.recordings, *words, "--out", place)
     return place
 
@@ -218,7 +216,7 @@ def fine_tuned(args: RealTosses, data: Path, held_out: Path, place: Path) -> Pat
 
 def forgetful(args: RealTosses, data: Path, held_out: Path, place: Path, *replay: object) -> Path:
     """The shipped network of the simulated cube, which learns the real one."""
-    words = ("--start", SHIPPED / "cube-network", *ROLLOUTS, "--rollout.start", "0", *LEARN)
+    words = ("--start", find_checkpoint("cube-network"), *ROLLOUTS, "--rollout.start", "0", *LEARN)
     budget = ("--updates", args.network_updates)
     nerd("train", data, "--valid", held_out, *words, *replay, *budget, "--out", place / "run", "--overwrite")
     return place / "run" / "best"
@@ -256,7 +254,7 @@ def simulate(like: Path, place: Path, seed: int) -> None:
         place: Folder for the dataset.
         seed: Of the noise.
     """
-    data, model = TrajectoryDataset.open(like), checkpoint.load(SHIPPED / "cube")
+    data, model = TrajectoryDataset.open(like), checkpoint.load(find_checkpoint("cube"))
     which = torch.arange(SIMULATED) % len(data)
     state = data.gather(which.numpy(), 0 * which.numpy(), 1).state[:, 0]
     noise = torch.Generator().manual_seed(seed)
@@ -279,7 +277,7 @@ def judge(args: RealTosses, model: Path, out: Path, budget: dict[str, Any]) -> N
         judged = json.loads(place.read_text(encoding="utf-8"))
         found[name] = {key: judged[key] for key in KEPT if judged.get(key) is not None}
     predictor = checkpoint.load(model)
-    if predictor.spec == checkpoint.read(SHIPPED / "cube-network").spec:
+    if predictor.spec == checkpoint.read(find_checkpoint("cube-network")).spec:
         found["simulated"] = open_loop(predictor, TrajectoryDataset.open(simulated(args, 1)), 80).at(80)
     out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
