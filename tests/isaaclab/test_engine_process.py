@@ -56,7 +56,7 @@ def test_files_of_the_users_folder_are_not_imported(tmp_path: Path, monkeypatch:
     """A file of the user's own that is called like a module of Python does not run in its place."""
     here = tmp_path / "here"
     here.mkdir()
-    (here / "queue.py").write_text("raise SystemExit('the file of the user ran')")
+    (here / "json.py").write_text("raise SystemExit('the file of the user ran')")
     monkeypatch.chdir(here)
     process = start(tmp_path, "work")
     assert process.wait(ValueError) == {"path": str(tmp_path / "a")}
