@@ -392,7 +392,7 @@ def test_card_of_a_given_model_says_how_it_was_made(robot):
         trained = set()  # a policy is trained once in the model of a stage, however many collections it drives
         for item in stage.collections:
             expected += ["rl"] if item.driven_by and item.driven_by not in trained else []
-            expected += ["generate"]
+            expected += ["data" if item.teacher else "generate"]
             trained.add(item.driven_by)
         expected.append("train")
     assert kinds == expected
