@@ -26,6 +26,7 @@ import tyro
 
 from nerd_core import checkpoint
 from nerd_core.cli import train
+from nerd_core.cli.data_teach import Teach
 from nerd_core.files import figures
 from nerd_core.network.architectures.mlp import MlpCfg
 from nerd_core.predictor.config import PredictorCfg
@@ -289,6 +290,9 @@ def test_recipes_are_commands_that_exist(table: str, robot: str, tiny: bool, mod
             elif program == "models":
                 assert rest[0] == "init"
                 tyro.cli(Init, args=rest[1:])
+            elif program == "data":
+                assert rest[0] == "teach"
+                tyro.cli(Teach, args=rest[1:])
             elif program == "rl":
                 assert rest[0] == "train" and all("=" in word for word in rest[-1:])
             else:
