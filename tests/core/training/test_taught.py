@@ -21,7 +21,7 @@ from nerd_core.data.layout import DataError, ShardMeta
 from nerd_core.data.manifest import write_manifest
 from nerd_core.data.shards import ShardWriter
 from nerd_core.dynamics import rollout_states
-from nerd_core.network.architectures.residual import ResidualMlpCfg
+from nerd_core.network.architectures.residual import ResidualMlp, ResidualMlpCfg
 from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.mechanics_prior import MechanicsPriorCfg
 from nerd_core.predictor.predictor import Predictor
@@ -40,13 +40,20 @@ def teacher() -> Predictor:
     return Predictor(SPEC, PredictorCfg(network=None, prior=MechanicsPriorCfg(hidden=0, slots=4))).eval()
 
 
+def pushing(push: float) -> Predictor:
+    """A network that adds as much to each number of a state in each step, in its units."""
+    torch.manual_seed(1)
+    predictor = Predictor(SPEC, PredictorCfg(network=ResidualMlpCfg(width=4, hidden=4, layers=1))).eval()
+    assert isinstance(predictor.network, ResidualMlp)
+    for name, param in predictor.network.head.named_parameters():
+        torch.nn.init.constant_(param, push if name == "bias" else 0.0)
+    return predictor
+
+
 @cache
 def student() -> Predictor:
     """A network that moves otherwise: each step adds a little to the velocities."""
-    torch.manual_seed(1)
-    predictor = Predictor(SPEC, PredictorCfg(network=ResidualMlpCfg(width=4, hidden=4, layers=1))).eval()
-    torch.nn.init.constant_(predictor.network.head.bias, 0.02)
-    return predictor
+    return pushing(0.02)
 
 
 @cache
@@ -150,8 +157,7 @@ def test_interrupted_lessons_go_on(tmp_path: Path):
 
 def test_wild_teachers_are_refused(tmp_path: Path):
     """A teacher that leaves the guard of the robot everywhere is given up, with words."""
-    wild = Predictor(SPEC, PredictorCfg(network=ResidualMlpCfg(width=4, hidden=4, layers=1))).eval()
-    torch.nn.init.constant_(wild.network.head.bias, 1.0e6)
+    wild = pushing(1.0e6)
     with pytest.raises(TrainingError, match="no trajectory of 5 batches"):
         teach(wild, recorded(), replace(CFG, batch=8), tmp_path / "out", "wild")
     assert taught.EMPTY_BATCHES == 5
