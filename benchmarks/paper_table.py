@@ -22,6 +22,7 @@ from statistics import fmean
 from typing import Any
 
 import tyro
+from paper_returns import motion_table, returns_table
 
 from nerd_core.files.atomic import write_text
 from nerd_isaaclab.robots.registry import find_robot
@@ -102,49 +103,25 @@ def number(value: float | None) -> str:
     return text[1:] if text.startswith("0.") else text
 
 
-def percent(share: float) -> str:
-    """A share in percent, with its sign."""
-    return f"{100.0 * share + 0.0:+.2f} %"
-
-
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table in Markdown."""
     return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *rows))
 
 
-def policies(evidence: Evidence) -> str:
-    """Table 1 and table 4: what policies that were trained in the model alone reach in the model and in the solver."""
-    rows = []
+def policies(evidence: Evidence) -> tuple[str, str]:
+    """Table 1 and table 4: what policies that were trained in the model alone reach in the model and in the solver; and
+    what was asked of them, beside what they do.
+    """
+    published, files = {}, {}
     for model, record in ROBOTS.items():
-        published = find_robot(record).published
-        transfers = {kind: evidence.read(f"{model}{kind}_transfers") or [] for kind in MODELS}
-        for task, paper in (published.returns if published is not None else {}).items():
-            found = {kind: [each for each in of if each.get("task") == task] for kind, of in transfers.items()}
-            solver = [each for of in found.values() for each in of if trained_in(each) == "physx"]
-            cells = [f"{paper['physics']:g}", percent(paper["gap"]), return_cell(solver)]
-            for kind in MODELS:
-                cells += transfer_cells(found[kind])
-            rows.append([f"`{task}`", *cells])
-    head = ["task", "the paper: return", "gap", "trained in PhysX: return there"]
-    for words in MODELS.values():
-        head += [f"{words}: return in PhysX", "gap of each seed"]
-    return table(head, rows)
-
-
-def trained_in(transfer: Mapping[str, Any]) -> str:
-    """The mode that a policy was trained in."""
-    return transfer.get("trained_in", "neural")
-
-
-def return_cell(found: Sequence[dict[str, Any]]) -> str:
-    """Mean return in the solver over the seeds."""
-    return f"{fmean(each['return_physx']['mean'] for each in found):.4g}" if found else "not measured"
-
-
-def transfer_cells(found: Sequence[dict[str, Any]]) -> list[str]:
-    """Mean return in the solver over the seeds, and the gap of each; of policies that were trained in the model."""
-    found = [each for each in found if trained_in(each) == "neural"]
-    return [return_cell(found), ", ".join(percent(each["reward_gap"]) for each in found) or "-"]
+        figures = find_robot(record).published
+        found = {words: evidence.read(f"{model}{kind}_transfers") or [] for kind, words in MODELS.items()}
+        for task, paper in (figures.returns if figures is not None else {}).items():
+            published[task], files[task] = paper, found
+    head, rows, said = returns_table(published, files)
+    return table(head, rows) + "\n\n" + ("; ".join(said) or "Nothing measured") + ".", table(
+        *motion_table(list(published), files)
+    )
 
 
 def grounds(evidence: Evidence) -> str:
@@ -235,6 +212,7 @@ def page(folder: Path) -> str:
         folder: Folder of the evidence.
     """
     evidence = Evidence(folder)
+    returned, moved = policies(evidence)
     parts = [
         "<!-- Copyright (c) 2026, The nerd_isaaclab developers. SPDX-License-Identifier: BSD-3-Clause -->",
         "# The paper's tables, beside what is measured here",
@@ -244,11 +222,17 @@ def page(folder: Path) -> str:
         "of open-loop motion and returns only roughly. *Hybrid*: mechanics with learned rules; of the Ant's nothing is "
         "learned. *Network*: motion in, motion out, nothing known of masses, which is the paper's kind.",
         "## Table 1 and table 4: policies that were trained in the model alone",
-        "Return in the solver of the mean action, in the mean over the seeds, and the gap (in the model less in the "
-        "solver, over the latter). A policy of the Franka's positions acts in every second step in the paper: its "
-        "returns are halves of those here. Beside them stand policies that were trained in PhysX, with as many "
-        "iterations and environments.",
-        policies(evidence),
+        "A return is the sum of an episode's rewards, which the mean action of a policy gets from the same starts in "
+        "both modes; each seed is a training of its own. *Return in PhysX*: mean over the seeds ± their standard "
+        "deviation, number of seeds in brackets. *Gap*: return in the model less that in PhysX, over the latter. *Of "
+        "those trained in PhysX*: the mean return as a share of that of policies which were trained in PhysX, ± its "
+        "standard error, which needs two seeds of each. A policy of the Franka's positions acts in every second step "
+        "in the paper: its returns are halves of those here.",
+        returned,
+        "What was asked of the same policies, and what they do: means over an episode ± the standard deviation over "
+        "the seeds, of those seeds that were judged by it. *At end* is the share of the episodes that last their full "
+        "time and fulfil it throughout the last half second (a tenth of a second for reaching).",
+        moved,
         "## Table 3: a double pendulum over seven grounds, one model",
         "Mean errors of joint 1 / joint 2 over 100 passive steps [rad]. The grounds are the tasks "
         "`NeRD-Double-Pendulum-Ground-0` to `-6`.",
