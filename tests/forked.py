@@ -5,7 +5,8 @@
 
 To import Isaac Lab and PyTorch takes several seconds, a third of what the files of the engine take. Forked before any
 of them has started an engine, each file still has a process, and an engine, of its own. Leaving, such a process does
-not tear down what it has imported: whether that ends well is seen where each file starts from nothing (tier ci).
+not tear down what it has imported: whether that ends well is seen where programs run in processes of their own, and
+where each file starts from nothing (``--slow``, or few files).
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ The unit tests share a few pytest processes. A physics engine cannot be started 
 tests/isaaclab has its own. Two processes run side by side, each computing with one thread. A process that takes longer
 than its share of time is ended and counted as a failure. Tests marked long are left out of the tiers fast and unit,
 unless their file is asked for. Where many files of the engine run, their processes are forked from one that has
-imported Isaac Lab; in the tier ci each starts from nothing. Logs are in logs/tests.
+imported Isaac Lab; with --slow each starts from nothing. Logs are in logs/tests.
 """
 
 from __future__ import annotations
@@ -380,7 +380,8 @@ def main(argv: list[str] | None = None) -> int:
     unit, engine = _split(args.paths, args.tier)
     jobs = _unit_jobs(unit, pytest)
     jobs += _checks(args.tier) if not (args.no_lint or args.paths) else []
-    forked = args.tier != "ci" and len(engine) > FEW_FILES and not (args.gpu or args.isaacsim) and can_fork()
+    anew = args.slow or args.gpu or args.isaacsim or not can_fork()
+    forked = len(engine) > FEW_FILES and not anew
     if forked:
         os.environ.update(_environment())
         import_once(args.imported_once.split(","))

@@ -87,6 +87,7 @@ def test_patches_are_the_same_in_onnx(tmp_path):
         torch.testing.assert_close(found, expected)
 
 
+@pytest.mark.long  # 6 s to make a program that is refused; what is refused before has a test below
 def test_an_operator_that_onnx_lacks_is_named(tmp_path, monkeypatch):
     """Factorising by an operator of its own is possible in torch.export alone; ONNX says which operator it is."""
     monkeypatch.setattr(

@@ -317,9 +317,6 @@ EXTENSION_FAULTS = (
     ),
     Fault(RESTING, "self._told[name] = values\n            return", "return", TEST_RESTING),
     Fault(
-        RESTING, "for kind in self._kinds}\n        self._is_placed = False", "for kind in self._kinds}", TEST_RESTING
-    ),
-    Fault(
         RESTING,
         "self.settle()\n        return getattr(self.view, name)",
         "return getattr(self.view, name)",

@@ -81,8 +81,8 @@ def test_each_engine_file_has_its_own_process(suite: Path):
 
 def test_many_engine_files_are_forked_from_what_was_imported_once(suite: Path):
     """Each of many files has a process of its own, in which the costly module is there already, unless it asks for a
-    fresh one; one that the engine takes down, one that hangs and one that fails are told as where each starts anew. In
-    the tier ci each does.
+    fresh one; one that the engine takes down, one that hangs and one that fails are told as where each starts anew.
+    With --slow each does.
     """
     for name in "abcdefg":
         _add(suite, f"isaaclab/test_{name}.py", NEEDS_ITS_OWN_PROCESS + IMPORTED_BEFORE)
@@ -96,7 +96,7 @@ def test_many_engine_files_are_forked_from_what_was_imported_once(suite: Path):
     assert output.count("  2 passed, 0 failed, 0 skipped, ") == 7 and " s of the processor" in output
     for name in "hij":
         (suite / "tests" / "isaaclab" / f"test_{name}.py").unlink()
-    code, output = _run(suite, "--tier", "ci", "tests/isaaclab")
+    code, output = _run(suite, "--slow", "tests/isaaclab")
     assert code == 1 and "8 passed, 7 failed" in output
 
 
