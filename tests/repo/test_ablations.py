@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 import torch
 
-from nerd_core.network.tokens import TokenCfg, Tokenizer
+from nerd_core.network.token_config import TokenCfg
+from nerd_core.network.tokens import Tokenizer
 from nerd_core.robot.frames import ChangeCfg, ChangeCodec
 from support.robots import ant, cartpole, move_state, random_state, yaw
 

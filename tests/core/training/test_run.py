@@ -21,7 +21,7 @@ from nerd_core import checkpoint
 from nerd_core.network.architectures.residual import ResidualMlpCfg
 from nerd_core.network.architectures.transformer import TransformerCfg
 from nerd_core.network.config import NetworkCfg
-from nerd_core.network.tokens import TokenCfg
+from nerd_core.network.token_config import TokenCfg
 from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.predictor import Predictor
 from nerd_core.training.config import RolloutCfg, TrainCfg, TrainingError
@@ -98,6 +98,7 @@ train(fresh({model!r}), make_data(20, 12, seed=0), make_data(6, 12, seed=1, pass
     assert torch.equal(weights(checkpoint.load(tmp_path / "best")), weights(resumed))
 
 
+@pytest.mark.long  # two more processes that import everything
 def test_two_processes_train_as_one(tmp_path):
     """Two processes under torchrun with half a batch each follow one process with the whole batch."""
     data, alone = make_data(20, 12, seed=0), fresh()
