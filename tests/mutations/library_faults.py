@@ -307,6 +307,10 @@ LIBRARY_FAULTS = (
         TEST_TOSSED_CUBE,
     ),
     # training knows where feet were put down, judges mechanics untrained first, and gradients go through that memory
+    Fault(
+        VALIDATION, "open_loop(run.predictor, run.known_valid,", "open_loop(run.predictor, run.valid,", TEST_REMEMBERED
+    ),
+    Fault(METRICS, "cache[MEMORY][0] = memory", "pass", TEST_REMEMBERED),
     Fault(REMEMBERED, "begins[going] + step)", "begins[going] + step + 1)", TEST_REMEMBERED),
     Fault(
         VALIDATION, "if run.update == 0 and not run.history", "if run.update < 0 and not run.history", TEST_REMEMBERED
