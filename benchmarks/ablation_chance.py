@@ -158,7 +158,9 @@ def in_common(found: Mapping[str, Mapping[str, tuple[float, Verdict]]]) -> str:
 
 def factor_words(value: float) -> str:
     """An error over that of the base, for people."""
-    return f"{value:.2f}" if math.isfinite(value) else "failed"
+    if not math.isfinite(value):
+        return "failed"
+    return f"{value:.2f}" if 0.1 <= value < 10.0 else f"{value:.2g}"
 
 
 __all__ = [

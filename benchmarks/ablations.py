@@ -243,7 +243,7 @@ def build(row: Row, robot: Robot, spec: Any) -> tuple[Any, Any]:
 
     from nerd_core.network.architectures.residual import ResidualMlpCfg
     from nerd_core.network.architectures.transformer import transformer_cfg
-    from nerd_core.network.tokens import TokenCfg
+    from nerd_core.network.token_config import TokenCfg
     from nerd_core.predictor.config import PredictorCfg
     from nerd_core.predictor.predictor import Predictor
     from nerd_core.robot.frames import ChangeCfg

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 import torch
 
-from nerd_core.network.tokens import TokenCfg, Tokenizer
+from nerd_core.network.token_config import TokenCfg
+from nerd_core.network.tokens import Tokenizer
 from nerd_core.robot.frames import ChangeCfg, ChangeCodec
 from support.robots import ant, cartpole, move_state, random_state, yaw
 
@@ -191,12 +192,14 @@ def test_the_page_concludes_from_real_sizes(program: ModuleType, tmp_path: Path)
     for robot in ("pendulum", "ant"):
         told = numbers({"base": 0.2, "GRU": 0.9, "LSTM": 0.2}, again=(0.21, 0.19))
         told["rows"][2]["errors"]["10"] = {QUANTITY: {"mean": 0.2}}
+        told["rows"].append({**told["rows"][1], "name": "window 5", "failure": "weights are no numbers", "errors": {}})
         (tmp_path / f"ablations_{robot}.json").write_text(json.dumps(told))
     page.write_page(tmp_path, tmp_path / "page.md")
     text = (tmp_path / "page.md").read_text()
     assert "| GRU | 1,000 | 0.09 | 0.9 | 2 | 4.50 worse | 4.50 worse |" in text
-    assert "| LSTM | 1,000 | 0.2 | 0.2 | 2 | 10.01 worse | 1.00 |" in text and text.count("| base | 1,000 |") == 6
-    assert "## What holds for pendulum and ant" in text and "Worse for all of them: GRU." in text
+    assert "| LSTM | 1,000 | 0.2 | 0.2 | 2 | 10 worse | 1.00 |" in text and text.count("| base | 1,000 |") == 6
+    assert "## What holds for pendulum and ant" in text and "Worse for all of them: GRU; window 5." in text
+    assert "| window 5 | 1,000 | - | - | - | failed | failed |" in text and "Worse: window 5 (failed); GRU" in text
 
 
 def test_the_base_is_trained_again_with_the_next_seeds(program: ModuleType, monkeypatch, tmp_path: Path):

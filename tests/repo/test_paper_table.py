@@ -172,8 +172,8 @@ def test_what_was_asked_stands_beside_what_policies_do(program, tmp_path: Path):
 
 def test_numbers_that_are_none_or_not_finite_are_told(program):
     """An error that is not finite is called diverged, one that is not there is left out."""
-    assert program.errors_of({"base_position_m": None, "joint_rad": float("inf")}) == "diverged joints rad"
-    assert program.errors_of({"joint_rad": 0.000012, "joint_m": 0.0}) == "1e-05 joints rad, 0 joints m"
+    assert program.errors_of({"base_position_m": None, "joint_rad": float("inf")}) == "joints diverged rad"
+    assert program.errors_of({"joint_rad": 0.000012, "joint_m": 0.0}) == "joints 1e-05 rad, slides 0 m"
 
 
 def test_floors_and_other_starts_stand_beside_what_is_measured(program, tmp_path: Path):
@@ -183,10 +183,13 @@ def test_floors_and_other_starts_stand_beside_what_is_measured(program, tmp_path
     moved = {"joint/joint_0": 0.0002, "joint/joint_1": 0.0004, "base_position_m": 0.006}
     for name in ("pendulum_ground_3", "anymal"):
         write(tmp_path, f"chaos_floor_{name}", {"errors": {"moved": {"100": moved}}})
+    write(tmp_path, "chaos_floor_ant", {"errors": {"moved": {"500": {"joint_rad": 0.02}}}})
     for name, error in (("passive", 0.03), ("driven", 0.05), ("passive_777", 0.04)):
         write(tmp_path, f"anymal_{name}", {"horizons": {"100": {"base_position_m": error}}})
     evidence = program.Evidence(tmp_path)
     assert "| PhysX, start moved by 1e-6 | - | - | - | .0002 / .0004 | - | - | - |" in program.grounds(evidence)
+    ends = {line.split(" | ")[0]: line.split(" | ")[-1] for line in program.passive(evidence).splitlines()}
+    assert ends["| ant, 500 steps"] == "joints .02 rad |" and ends["| cartpole, 500 steps"] == "- |"
     rows = [line for line in program.unpublished(evidence).splitlines() if line.startswith("| ANYmal")]
     assert rows[3:] == [
         f"| ANYmal C, {words} | not measured | not measured | - |"
