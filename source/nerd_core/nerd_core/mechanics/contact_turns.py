@@ -96,7 +96,9 @@ class ContactTurns:
         due = [{turns[slot] for slot in choice} for choice in choices]
         self.at = [[place for place in range(most) if turn in due[place]] for turn in range(joints + 1)]
         pairs = {turns[slot] for slot in range(len(turns)) if lower[slot]}  # shapes of a body may change places
-        self.may_pair = [place + 1 < most and any(turns[slot] in pairs for slot in choices[place]) for place in range(most)]
+        self.may_pair = [
+            place + 1 < most and any(turns[slot] in pairs for slot in choices[place]) for place in range(most)
+        ]
 
     def take(
         self,

@@ -128,6 +128,7 @@ def anchoring(
     root_rotation: Tensor | None,
     root_displacement: Tensor | None,
     lower_ends: Tensor | None = None,
+    listed: Tensor | None = None,
 ) -> Anchoring:
     """Old anchors where they last, new ones elsewhere.
 
@@ -141,6 +142,7 @@ def anchoring(
         root_rotation: Rotation matrices of the root, shape (3, 3, M); None for a fixed base.
         root_displacement: How far the root has come since the control step began, environment axes [m], shape (3, M).
         lower_ends: One for a contact that is one patch with the next one, else zero, shape (P, M); None for none.
+        listed: Places of all slots' shapes in the list of what touches, shape (K, M); None as before.
     """
     where = chosen[None, :, None].expand(ANCHORS, -1, 3, -1)
     normals, places = (each.gather(1, where) for each in before[:2])
@@ -167,7 +169,9 @@ def anchoring(
     apart = (points - on_ground) * is_old
     drift = torch.stack([(apart * axis).sum(2) for axis in axes[1:]], 1)
     places = torch.where(is_new, point_on_ground, places * is_old)
-    return Anchoring(drift, before._replace(normal=normals, place=places), chosen, before.places)
+    return Anchoring(
+        drift, before._replace(normal=normals, place=places), chosen, before.places if listed is None else listed
+    )
 
 
 def _patches_of_ends(lower: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
@@ -184,4 +188,13 @@ def _patches_of_ends(lower: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]
     return lower | upper, either
 
 
-__all__ = ["ANCHORS", "ANCHOR_DIM", "MEMORY_DIM", "SAME_NORMAL", "SAME_POINT", "Anchoring", "FrictionAnchors", "anchoring"]
+__all__ = [
+    "ANCHORS",
+    "ANCHOR_DIM",
+    "MEMORY_DIM",
+    "SAME_NORMAL",
+    "SAME_POINT",
+    "Anchoring",
+    "FrictionAnchors",
+    "anchoring",
+]
