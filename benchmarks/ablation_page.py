@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ablations import BASE, ROBOTS, ROWS, relative
+from ablation_chance import bases_of, chance_of, conclusions, factor_words, in_common, judged, middle, relative
+from ablations import BASE, ROBOTS, ROWS
 
 from nerd_core.files.atomic import write_text
 from nerd_core.files.figures import BLUE, ORANGE, log_scale, new_figure, save_figure
@@ -23,10 +24,15 @@ HEAD = """<!-- Copyright (c) 2026, The nerd_isaaclab developers. SPDX-License-Id
 Written by `python benchmarks/ablations.py --page docs/ablations.md` from `docs/evidence/ablations_*.json`. Every row is
 one model that differs from the base in the named choice alone, trained for the same processor time on one thread on the
 same data of PhysX: a network twice as dear gets half as many updates. *Over the base* is the geometric mean over
-the quantities of the error at the longest horizon, as a multiple of that of the base: above one the choice is worse.
-Errors are temporal means over held-out open-loop roll-outs; one that leaves the guard stays where it left it, and is
-counted. One seed and a short budget: a factor below 1.3 or so is chance, and networks with memory would gain most from
-more time.
+the quantities of the error, as a multiple of that of the base (the geometric mean of its trainings): above one the
+choice is worse. Errors are temporal means over held-out open-loop roll-outs; one that leaves the guard stays where it
+left it, and is counted.
+
+What is chance is measured: the base is trained several times with other seeds, and a row counts as *better* or *worse*
+only where such a training would not be in 95 of 100 cases (Student's t; of twenty rows one is counted for nothing).
+Budgets are short, which favours what learns fast: networks with memory would gain most from more time, and the base,
+whose loss asks as much of rare regimes as of the usual one, too. Errors that have grown as large as the motion itself
+grow no further, so that factors over a long horizon are nearer to one.
 
 The base: gated residual perceptron without memory, which sees contacts and how slots move; changes of state in the
 robot's axes, positions integrated; input and output normalised; logarithms of squares within each regime; single steps.
@@ -40,18 +46,24 @@ def write_page(evidence: Path, page: Path) -> None:
         evidence: Folder with ``ablations_<robot>.json``.
         page: The page; plots go to ``images`` beside it.
     """
-    parts = [HEAD]
-    for robot in ROBOTS:
-        path = evidence / f"ablations_{robot}.json"
-        if path.is_file():
-            told = json.loads(path.read_text("utf-8"))
-            draw(told, page.parent / "images" / f"ablations-{robot}.png")
-            parts.append(section(robot, told))
-    if len(parts) == 1:
+    paths = {robot: evidence / f"ablations_{robot}.json" for robot in ROBOTS}
+    told = {robot: json.loads(path.read_text("utf-8")) for robot, path in paths.items() if path.is_file()}
+    if not told:
         raise SystemExit(
             f"got no ablations_<robot>.json in {evidence}, expected at least one: run without --page first"
         )
+    for robot, numbers in told.items():
+        draw(numbers, page.parent / "images" / f"ablations-{robot}.png")
+    parts = [HEAD, *(section(robot, numbers) for robot, numbers in told.items())]
+    real = {robot: judged(numbers, horizons_of(numbers)[-1]) for robot, numbers in told.items() if not numbers["smoke"]}
+    if common := in_common({robot: found for robot, found in real.items() if found}):
+        parts.append(f"## What holds for {' and '.join(real)}\n\nAt the longest horizon. {common}\n")
     write_text(page, "\n".join(parts))
+
+
+def horizons_of(told: Mapping[str, Any]) -> list[str]:
+    """The horizons at which errors were taken."""
+    return list(next(row for row in told["rows"] if row["name"] == BASE)["errors"])
 
 
 def section(robot: str, told: Mapping[str, Any]) -> str:
@@ -62,38 +74,51 @@ def section(robot: str, told: Mapping[str, Any]) -> str:
         told: The numbers.
     """
     rows: Sequence[Mapping[str, Any]] = told["rows"]
-    base = next(row for row in rows if row["name"] == BASE)
-    horizons = list(base["errors"])
-    names = list(base["errors"][horizons[0]])
-    units = " / ".join(name.replace("_", " ") for name in names)
+    first, horizons = next(row for row in rows if row["name"] == BASE), horizons_of(told)
+    base, shown = middle(bases_of(told)), ends_of(horizons)
+    units = " / ".join(name.replace("_", " ") for name in first["errors"][horizons[0]])
     lines = [
         f"## {robot.capitalize()}",
         "",
-        f"`{ROBOTS[robot].task}`, {base['transitions']:,} transitions, {told['seconds']:g} s of processor time each, "
-        f"{base['trajectories']} held-out roll-outs; errors: {units}."
+        f"`{ROBOTS[robot].task}`, {first['transitions']:,} transitions, {told['seconds']:g} s of processor time each, "
+        f"{first['trajectories']} held-out roll-outs; errors: {units}."
         + (" A run in tiny sizes: **its numbers say nothing**." if told["smoke"] else ""),
         "",
+        *(line for each in shown if not told["smoke"] for line in (conclusions(told, each), "")),
         f"![error of each choice over that of the base](images/ablations-{robot}.png)",
         "",
         "| | choice | updates | "
         + " | ".join(f"{each} steps" for each in horizons)
-        + " | left the guard | over the base |",
-        "|---|---|---:|" + "---:|" * (len(horizons) + 2),
+        + " | left the guard | "
+        + " | ".join(f"over the base, {each} steps" for each in shown)
+        + " |",
+        "|---|---|---:|" + "---:|" * (len(horizons) + 1 + len(shown)),
     ]
+    verdicts = {each: judged(told, each) for each in shown}
     group = ""
-    for row in rows:
+    for row in (*rows, *told.get("base_again", ())):
         cells = [row["group"] if row["group"] != group else "", row["name"], f"{row['updates']:,}"]
         group = row["group"]
         if row["failure"]:
-            cells += ["-"] * len(horizons) + ["-", "failed"]
+            cells += ["-"] * (len(horizons) + 1)
         else:
             cells += [" / ".join(number(each["mean"]) for each in row["errors"][h].values()) for h in horizons]
-            cells += [str(row["lost"]), f"{relative(row, base, horizons[-1]):.2f}"]
+            cells += [str(row["lost"])]
+        for each in shown:
+            _, verdict = verdicts[each].get(row["name"], (0.0, ""))
+            factor = factor_words(relative(row, base, each))
+            is_told = verdict in ("better", "worse") and not row["failure"] and not told["smoke"]
+            cells.append(f"{factor} {verdict}" if is_told else factor)
         lines.append("| " + " | ".join(cells) + " |")
     missing = sorted({row.name for row in ROWS if row.needs == "any"} - {row["name"] for row in rows})
     if missing:
         lines += ["", "Not run: " + "; ".join(missing) + "."]
     return "\n".join(lines) + "\n"
+
+
+def ends_of(horizons: Sequence[str]) -> list[str]:
+    """The shortest and the longest horizon."""
+    return list(dict.fromkeys((horizons[0], horizons[-1])))
 
 
 def number(value: float) -> str:
@@ -109,19 +134,20 @@ def draw(told: Mapping[str, Any], path: Path) -> None:
         path: The picture.
     """
     rows = [row for row in told["rows"] if not row["failure"]]
-    base = next(row for row in rows if row["name"] == BASE)
-    horizons = list(base["errors"])
-    shown = tuple(dict.fromkeys((horizons[0], horizons[-1])))
+    bases = bases_of(told)
+    base, shown = middle(bases), ends_of(horizons_of(told))
     with new_figure(7.2, 0.28 * len(rows) + 1.0) as (figure, (axes,)):
         for horizon, colour, shift in zip(shown, (BLUE, ORANGE), (-0.15, 0.15), strict=False):
             values = [relative(row, base, horizon) for row in rows]
             places = [index + shift for index in range(len(rows))]
             axes.plot(values, places, "o", ms=4, color=colour, label=f"{horizon} steps")
+            if (chance := chance_of(bases, horizon)) is not None:
+                axes.axvspan(1.0 / chance.factor, chance.factor, color=colour, alpha=0.12, lw=0)
         axes.axvline(1.0, color="0.6", lw=0.8)
         axes.set_yticks(range(len(rows)), labels=[row["name"] for row in rows])
         axes.invert_yaxis()
         log_scale(axes, "x")
-        axes.set_xlabel("error over that of the base")
+        axes.set_xlabel("error over that of the base; shaded: chance")
         axes.legend()
         save_figure(figure, path)
 

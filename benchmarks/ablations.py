@@ -9,7 +9,8 @@
     python benchmarks/ablations.py --page docs/ablations.md        # the page alone, from the files of evidence
 
 Every row differs from the base in one choice: the kind of network, its window, what it is told, how the next state is
-written, in which axes, with which units, by which loss. First a few updates are timed, then the row gets as many as
+written, in which axes, with which units, by which loss. The base is trained with further seeds, too (--again): rows no
+farther from it than these are from each other say nothing. First a few updates are timed, then the row gets as many as
 its share of processor time (--seconds) allows, on one thread: a network that is twice as dear gets half as many. The
 learning rate falls over just these, so a row is a function of its seed and its number of updates. Data and finished
 rows stay in the work folder, so an interrupted study goes on; with --page the page is written, too.
@@ -18,7 +19,6 @@ rows stay in the work folder, so an interrupted study goes on; with --page the p
 from __future__ import annotations
 
 import json
-import math
 import os
 import subprocess
 import sys
@@ -36,6 +36,12 @@ PAGE, EVIDENCE, IMAGES = "docs/ablations.md", "docs/evidence", "docs/images"
 
 TIMED = (4, 20)
 """Updates of the two short trainings whose difference gives the time of one."""
+
+TIMED_SECONDS = 1.0
+"""Where that difference is shorter [s], the longer one is made again with more updates, until it is not."""
+
+MOST_GROWTH = 4
+"""By how much more at a time."""
 
 HORIZONS = (10, 30, 100)
 """Steps over which errors are means."""
@@ -58,6 +64,8 @@ class Options:
     """Rows; all by default."""
     seed: int = 0
     """Seed of weights and batches."""
+    again: int = 3
+    """Further trainings of the base, with the next seeds: how far they are apart is chance."""
     json: Path | None = None
     """File for all numbers."""
     page: Path | None = None
@@ -164,20 +172,23 @@ def main() -> int:
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     generate(options)
     rows = [row for row in rows_of(options) if not options.only or row.name in options.only]
+    again = [replace(options, seed=options.seed + 1 + number) for number in range(options.again)]
+    plan = [(row, options) for row in rows] + [(row, each) for row in rows if row.name == BASE for each in again]
     done: list[dict[str, Any]] = []
-    for number, row in enumerate(rows, 1):
-        path = place(work, row, options)
+    for number, (row, chosen) in enumerate(plan, 1):
+        path = place(work, row, chosen)
         if not path.is_file():
-            left = (len(rows) - number + 1) * 1.4 * options.seconds
-            console.print(f"[{number}/{len(rows)}] {row.group}: {row.name}; about {left / 60:.0f} min to the end")
-            command = [sys.executable, __file__, *words_of(options), "--row", row.name]
+            left = (len(plan) - number + 1) * 1.4 * options.seconds
+            console.print(f"[{number}/{len(plan)}] {row.group}: {row.name}; about {left / 60:.0f} min to the end")
+            command = [sys.executable, __file__, *words_of(chosen), "--row", row.name]
             subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, check=True)
         done.append(json.loads(path.read_text("utf-8")))
         show(done[-1])
     if options.json is not None:
         from nerd_core.files.provenance import describe_run
 
-        told = {"robot": options.robot, "seconds": options.seconds, "smoke": options.smoke, "rows": done}
+        told = {"robot": options.robot, "seconds": options.seconds, "smoke": options.smoke}
+        told |= {"rows": done[: len(rows)], "base_again": done[len(rows) :]}
         options.json.write_text(json.dumps({**told, **describe_run(seeds={"seed": options.seed})}, indent=1) + "\n")
     return 0
 
@@ -232,7 +243,7 @@ def build(row: Row, robot: Robot, spec: Any) -> tuple[Any, Any]:
 
     from nerd_core.network.architectures.residual import ResidualMlpCfg
     from nerd_core.network.architectures.transformer import transformer_cfg
-    from nerd_core.network.tokens import TokenCfg
+    from nerd_core.network.token_config import TokenCfg
     from nerd_core.predictor.config import PredictorCfg
     from nerd_core.predictor.predictor import Predictor
     from nerd_core.robot.frames import ChangeCfg
@@ -312,8 +323,12 @@ def run_row(row: Row, options: Options) -> None:
             return predictor, time.process_time() - begun, str(error).partition("\n")[0]
         return predictor, time.process_time() - begun, ""
 
-    fewer, more = (fit(updates)[1] for updates in TIMED)
-    per_update = max(1.0e-4, (more - fewer) / (TIMED[1] - TIMED[0]))
+    few, many = TIMED
+    fit(few)  # what is imported and compiled once is no part of an update
+    fewer = fit(few)[1]
+    while (longer := fit(many)[1] - fewer) < TIMED_SECONDS and many < TIMED[1] * MOST_GROWTH**3:
+        many = few + round((many - few) * min(MOST_GROWTH, 1.2 * TIMED_SECONDS / max(longer, 1.0e-3)))
+    per_update = max(1.0e-4, longer / (many - few))
     updates = max(TIMED[0], round(options.seconds / per_update))
     predictor, seconds, failure = fit(updates)
     found: dict[str, Any] = {
@@ -351,21 +366,6 @@ def show(found: Mapping[str, Any]) -> None:
         return
     cells = [" / ".join(f"{one['mean']:.2g}" for one in values.values()) for values in found["errors"].values()]
     print(f"| {found['name']} | {found['updates']:,} | {' | '.join(cells)} | {found['lost']} lost |", flush=True)
-
-
-def relative(found: Mapping[str, Any], base: Mapping[str, Any], horizon: str) -> float:
-    """The error of a row over that of the base: the geometric mean over all quantities; infinite for a failure.
-
-    Args:
-        found: The row.
-        base: The base.
-        horizon: The horizon.
-    """
-    if found["failure"] or base["failure"]:
-        return math.inf
-    ours, theirs = found["errors"][horizon], base["errors"][horizon]
-    logs = [math.log(max(ours[name]["mean"], 1e-12) / max(theirs[name]["mean"], 1e-12)) for name in theirs]
-    return math.exp(sum(logs) / len(logs))
 
 
 if __name__ == "__main__":

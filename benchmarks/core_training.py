@@ -20,7 +20,7 @@ from torch import Tensor
 
 from nerd_core.data.dataset import TrajectoryDataset
 from nerd_core.network.architectures.transformer import Transformer, transformer_cfg
-from nerd_core.network.tokens import TokenCfg
+from nerd_core.network.token_config import TokenCfg
 from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.predictor import Predictor
 from nerd_core.robot.spec import Body, Control, Joint, RobotSpec

@@ -22,6 +22,7 @@ from statistics import fmean
 from typing import Any
 
 import tyro
+from paper_returns import motion_table, returns_table
 
 from nerd_core.files.atomic import write_text
 from nerd_isaaclab.robots.registry import find_robot
@@ -64,8 +65,13 @@ SEEDS = {"": "", "_777": ", other starts"}
 FLOOR = "PhysX, start moved by 1e-6"
 """What no model can be asked to be nearer than."""
 
-QUANTITIES = {"base_position_m": "m", "base_orientation_rad": "rad", "joint_rad": "joints rad", "joint_m": "joints m"}
-"""Errors and how they are written."""
+QUANTITIES = {
+    "base_position_m": ("", "m"),
+    "base_orientation_rad": ("", "rad"),
+    "joint_rad": ("joints ", "rad"),
+    "joint_m": ("slides ", "m"),
+}
+"""Errors: what stands before and behind them."""
 
 
 @dataclass
@@ -102,49 +108,25 @@ def number(value: float | None) -> str:
     return text[1:] if text.startswith("0.") else text
 
 
-def percent(share: float) -> str:
-    """A share in percent, with its sign."""
-    return f"{100.0 * share + 0.0:+.2f} %"
-
-
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table in Markdown."""
     return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *rows))
 
 
-def policies(evidence: Evidence) -> str:
-    """Table 1 and table 4: what policies that were trained in the model alone reach in the model and in the solver."""
-    rows = []
+def policies(evidence: Evidence) -> tuple[str, str]:
+    """Table 1 and table 4: what policies that were trained in the model alone reach in the model and in the solver; and
+    what was asked of them, beside what they do.
+    """
+    published, files = {}, {}
     for model, record in ROBOTS.items():
-        published = find_robot(record).published
-        transfers = {kind: evidence.read(f"{model}{kind}_transfers") or [] for kind in MODELS}
-        for task, paper in (published.returns if published is not None else {}).items():
-            found = {kind: [each for each in of if each.get("task") == task] for kind, of in transfers.items()}
-            solver = [each for of in found.values() for each in of if trained_in(each) == "physx"]
-            cells = [f"{paper['physics']:g}", percent(paper["gap"]), return_cell(solver)]
-            for kind in MODELS:
-                cells += transfer_cells(found[kind])
-            rows.append([f"`{task}`", *cells])
-    head = ["task", "the paper: return", "gap", "trained in PhysX: return there"]
-    for words in MODELS.values():
-        head += [f"{words}: return in PhysX", "gap of each seed"]
-    return table(head, rows)
-
-
-def trained_in(transfer: Mapping[str, Any]) -> str:
-    """The mode that a policy was trained in."""
-    return transfer.get("trained_in", "neural")
-
-
-def return_cell(found: Sequence[dict[str, Any]]) -> str:
-    """Mean return in the solver over the seeds."""
-    return f"{fmean(each['return_physx']['mean'] for each in found):.4g}" if found else "not measured"
-
-
-def transfer_cells(found: Sequence[dict[str, Any]]) -> list[str]:
-    """Mean return in the solver over the seeds, and the gap of each; of policies that were trained in the model."""
-    found = [each for each in found if trained_in(each) == "neural"]
-    return [return_cell(found), ", ".join(percent(each["reward_gap"]) for each in found) or "-"]
+        figures = find_robot(record).published
+        found = {words: evidence.read(f"{model}{kind}_transfers") or [] for kind, words in MODELS.items()}
+        for task, paper in (figures.returns if figures is not None else {}).items():
+            published[task], files[task] = paper, found
+    head, rows, said = returns_table(published, files)
+    return table(head, rows) + "\n\n" + ("; ".join(said) or "Nothing measured") + ".", table(
+        *motion_table(list(published), files)
+    )
 
 
 def grounds(evidence: Evidence) -> str:
@@ -195,13 +177,21 @@ def passive(evidence: Evidence) -> str:
     for model in ("cartpole", "ant"):
         published = find_robot(ROBOTS[model]).published
         found = {kind: evidence.read(f"{model}{kind}_passive") for kind in MODELS}
+        moved = moved_starts(evidence, model)
         for horizon, paper in (published.passive_errors if published is not None else {}).items():
             cells = [errors_of(paper)]
             for kind in MODELS:
                 measured = found[kind] and found[kind]["horizons"].get(str(horizon))
                 cells.append(errors_of(measured) if measured else "not measured")
+            cells.append(errors_of(moved[str(horizon)]) if str(horizon) in moved else "-")
             rows.append([f"{model}, {horizon} steps", *cells])
-    return table(["", "the paper", *MODELS.values()], rows)
+    return table(["", "the paper", *MODELS.values(), FLOOR], rows)
+
+
+def moved_starts(evidence: Evidence, model: str) -> Mapping[str, Mapping[str, float]]:
+    """How far PhysX is from itself from starts that are moved, by horizon; nothing where it was not measured."""
+    found = evidence.read(f"chaos_floor_{model}", is_expected=False)
+    return found["errors"]["moved"] if found else {}
 
 
 def unpublished(evidence: Evidence) -> str:
@@ -209,8 +199,7 @@ def unpublished(evidence: Evidence) -> str:
     rows = []
     for name, words in UNPUBLISHED.items():
         model, _, rest = name.partition("_")
-        floor = evidence.read(f"chaos_floor_{model}", is_expected=False) if rest == "passive" else None
-        moved = floor["errors"]["moved"] if floor else {}
+        moved = moved_starts(evidence, model) if rest == "passive" else {}
         for end, starts in SEEDS.items():
             found = {kind: evidence.read(f"{model}{kind}_{rest}{end}", is_expected=not end) for kind in MODELS}
             horizons = sorted({int(horizon) for each in found.values() if each for horizon in each["horizons"]})
@@ -224,8 +213,8 @@ def unpublished(evidence: Evidence) -> str:
 
 def errors_of(errors: Mapping[str, float | None]) -> str:
     """The errors of one horizon that there are, with their units."""
-    there = [(errors.get(name), unit) for name, unit in QUANTITIES.items() if errors.get(name) is not None]
-    return ", ".join(f"{number(value)} {unit}" for value, unit in there)
+    there = [(errors[name], *words) for name, words in QUANTITIES.items() if errors.get(name) is not None]
+    return ", ".join(f"{before}{number(value)} {unit}" for value, before, unit in there)
 
 
 def page(folder: Path) -> str:
@@ -235,6 +224,7 @@ def page(folder: Path) -> str:
         folder: Folder of the evidence.
     """
     evidence = Evidence(folder)
+    returned, moved = policies(evidence)
     parts = [
         "<!-- Copyright (c) 2026, The nerd_isaaclab developers. SPDX-License-Identifier: BSD-3-Clause -->",
         "# The paper's tables, beside what is measured here",
@@ -244,17 +234,24 @@ def page(folder: Path) -> str:
         "of open-loop motion and returns only roughly. *Hybrid*: mechanics with learned rules; of the Ant's nothing is "
         "learned. *Network*: motion in, motion out, nothing known of masses, which is the paper's kind.",
         "## Table 1 and table 4: policies that were trained in the model alone",
-        "Return in the solver of the mean action, in the mean over the seeds, and the gap (in the model less in the "
-        "solver, over the latter). A policy of the Franka's positions acts in every second step in the paper: its "
-        "returns are halves of those here. Beside them stand policies that were trained in PhysX, with as many "
-        "iterations and environments.",
-        policies(evidence),
+        "A return is the sum of an episode's rewards, which the mean action of a policy gets from the same starts in "
+        "both modes; each seed is a training of its own. *Return in PhysX*: mean over the seeds ± their standard "
+        "deviation, number of seeds in brackets. *Gap*: return in the model less that in PhysX, over the latter. *Of "
+        "those trained in PhysX*: the mean return as a share of that of policies which were trained in PhysX, ± its "
+        "standard error, which needs two seeds of each. A policy of the Franka's positions acts in every second step "
+        "in the paper: its returns are halves of those here.",
+        returned,
+        "What was asked of the same policies, and what they do: means over an episode ± the standard deviation over "
+        "the seeds, of those seeds that were judged by it. *At end* is the share of the episodes that last their full "
+        "time and fulfil it throughout the last half second (a tenth of a second for reaching).",
+        moved,
         "## Table 3: a double pendulum over seven grounds, one model",
         "Mean errors of joint 1 / joint 2 over 100 passive steps [rad]. The grounds are the tasks "
         "`NeRD-Double-Pendulum-Ground-0` to `-6`.",
         grounds(evidence),
         "## Figure 3: passive motion",
-        "Temporal means over the roll-outs: base or cart, base, joints.",
+        "Mean errors over all steps up to the horizon and over the roll-outs: place and orientation of the base, and "
+        "joints; of a Cartpole the place of the cart, which is a joint that slides.",
         passive(evidence),
         "## Open loop, of which nothing is published",
         unpublished(evidence),

@@ -29,7 +29,7 @@ from rich.table import Table
 from nerd_core import checkpoint
 from nerd_core.files.provenance import describe_run, file_digest
 from nerd_core.network.architectures.residual import ResidualMlpCfg
-from nerd_core.network.tokens import TokenCfg
+from nerd_core.network.token_config import TokenCfg
 from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.predictor import Predictor
 from nerd_core.robot.spec import Body, Control, Joint, RobotSpec

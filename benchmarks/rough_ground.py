@@ -22,6 +22,7 @@ import math
 import os
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,7 +69,7 @@ class Options:
     seed: int = 0
     """Seed of terrains and first states."""
     json: Path | None = None
-    """File for the numbers."""
+    """File for the numbers; rows of other terrains that the same options gave stay in it."""
     terrain: str | None = None
     """Used by the program itself: ground of this process."""
 
@@ -105,9 +106,28 @@ def main() -> None:
     if options.json is not None:
         from nerd_core.files.provenance import describe_run
 
-        told = {"task": options.task, "model": options.model, "steps": options.steps, "terrains": rows}
-        text = json.dumps({**told, **describe_run(seeds={"seed": options.seed})}, indent=1)
-        options.json.write_text(text + "\n", encoding="utf-8")
+        told = {"task": options.task, "model": options.model, "steps": options.steps}
+        run = {**told, **describe_run(seeds={"seed": options.seed})}
+        old = json.loads(options.json.read_text(encoding="utf-8")) if options.json.is_file() else {}
+        kept = kept_rows(old, run, options.num_envs, options.terrains)
+        order = sorted([*kept, *rows], key=lambda row: TERRAINS.index(row["terrain"]))
+        options.json.write_text(json.dumps({**run, "terrains": order}, indent=1) + "\n", encoding="utf-8")
+
+
+def kept_rows(
+    old: Mapping[str, Any], run: Mapping[str, Any], robots: int, terrains: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Rows of an earlier run that stay beside those of this one: of other terrains, with the same options.
+
+    Args:
+        old: What the file holds.
+        run: What will be said of this run.
+        robots: Robots on each terrain.
+        terrains: The terrains of this run.
+    """
+    if any(old.get(name) != run[name] for name in ("task", "model", "steps", "seeds")):
+        return []
+    return [row for row in old["terrains"] if row.get("robots") == robots and row["terrain"] not in terrains]
 
 
 def on_terrain(options: Options, name: str) -> dict[str, Any]:

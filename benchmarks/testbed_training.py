@@ -30,7 +30,7 @@ from nerd_core.files.provenance import describe_run
 from nerd_core.network.architectures.residual import ResidualMlpCfg
 from nerd_core.network.architectures.transformer import transformer_cfg
 from nerd_core.network.config import NetworkCfg
-from nerd_core.network.tokens import TokenCfg
+from nerd_core.network.token_config import TokenCfg
 from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.predictor import Predictor
 from nerd_core.training.config import RolloutCfg, TrainCfg

@@ -35,7 +35,7 @@ from nerd_core.data.sampler import WindowSampler
 from nerd_core.dynamics import rollout_states
 from nerd_core.files.provenance import describe_run
 from nerd_core.network.architectures.residual import ResidualMlpCfg
-from nerd_core.network.tokens import TokenCfg
+from nerd_core.network.token_config import TokenCfg
 from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.predictor import Predictor
 from nerd_core.training.losses import StateScale, ground_of

@@ -14,6 +14,9 @@ any                       ``long``      with ``--long``, as the tier ci does
 any                       ``slow``      with ``--slow``
 ========================  ============  ===================================================
 
+Where many files of the engine run, their processes are forked from one that has imported Isaac Lab; a file that looks
+at what an import does marks itself ``pytestmark = pytest.mark.fresh`` and starts from nothing.
+
 A file in ``tests/isaaclab`` that needs no engine marks itself ``pytestmark = pytest.mark.unit``. What several test
 files share stands in ``tests/support`` and is imported as ``from support.<module> import ...``.
 """

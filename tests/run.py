@@ -13,7 +13,8 @@
 The unit tests share a few pytest processes. A physics engine cannot be started twice in a process, so each file in
 tests/isaaclab has its own. Two processes run side by side, each computing with one thread. A process that takes longer
 than its share of time is ended and counted as a failure. Tests marked long are left out of the tiers fast and unit,
-unless their file is asked for. Logs are in logs/tests.
+unless their file is asked for. Where many files of the engine run, their processes are forked from one that has
+imported Isaac Lab; with --slow each starts from nothing. Logs are in logs/tests.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ import xml.etree.ElementTree as ElementTree
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from forked import ForkedPytest, can_fork, import_once
+
 ROOT = Path(__file__).resolve().parents[1]
 LOGS = ROOT / "logs" / "tests"
 UNIT_FOLDERS = ("tests/core", "tests/repo")
@@ -41,9 +44,25 @@ TIMEOUT_S = {"unit": 900.0, "fast": 900.0, "ci": 1500.0}
 CORE_PROCESSES = 4
 """Into how many processes the unit tests of a whole folder are dealt: both cores have work to the end, and none comes
 near its share of time on a crowded machine."""
+PYTEST = 3
+"""Words in front of the arguments of pytest: python -m pytest."""
 QUICK_START = ("-p", "no:unraisableexception", "-p", "no:hypothesispytest")
 """What pytest does without in a process that runs one file: a third of the time of a short one went into collecting the
 engine's garbage five times at its end and into loading hypothesis, which imports itself where a test does use it."""
+IMPORTED_ONCE = (
+    "torch",
+    "nerd_isaaclab.tasks",
+    "nerd_isaaclab.envs.nerd_env",
+    "isaaclab.envs.manager_based_rl_env",
+    "isaaclab.envs.mdp",
+    "isaaclab_ov.physics.ovphysx_manager",
+    "isaaclab_ov.assets.articulation.articulation",
+    "isaaclab_ov.assets.articulation.actuator_control",
+    "isaaclab_tasks.utils.parse_cfg",
+)
+"""What most files of the engine import. The tasks come before Isaac Lab, as they have to."""
+FEW_FILES = 8
+"""So many files of the engine are not worth a process that imports everything beforehand."""
 BIN = Path(sys.executable).parent
 
 
@@ -59,6 +78,8 @@ class Job:
     """Whether it leaves a JUnit file with counts; else its exit code is the one result."""
     streamed: bool = False
     """Whether its lines are shown while it runs, so that a person sees the tests move."""
+    forked: bool = False
+    """Whether it is pytest in a process forked from one that has imported much."""
 
     @property
     def stem(self) -> Path:
@@ -72,6 +93,8 @@ class Result:
 
     name: str
     seconds: float
+    processor_seconds: float = 0.0
+    """What it took of the processor: on a busy machine, the smaller number."""
     passed: int = 0
     failed: int = 0
     skipped: int = 0
@@ -89,7 +112,7 @@ class Runner:
     def __init__(self, timeout: float, empty_is_fine: bool):
         self.timeout = timeout
         self.empty_is_fine = empty_is_fine
-        self._running: set[subprocess.Popen[str]] = set()
+        self._running: set[subprocess.Popen[str] | ForkedPytest] = set()
         self._lock = threading.Lock()
         self._stopped = False
 
@@ -102,17 +125,7 @@ class Runner:
         with self._lock:
             if self._stopped:
                 return Result(job.name, 0.0)
-            process = subprocess.Popen(
-                command,
-                cwd=ROOT,
-                env=_environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                start_new_session=True,
-            )
+            process = ForkedPytest(command[PYTEST:], log, ROOT) if job.forked else _start(command)
             self._running.add(process)
         late = threading.Event()
 
@@ -123,19 +136,17 @@ class Runner:
         alarm = threading.Timer(self.timeout, end_late)
         alarm.start()
         lines: list[str] = []
-        assert process.stdout is not None
-        with log.open("w", encoding="utf-8") as log_file:
-            for line in process.stdout:
-                lines.append(line)
-                log_file.write(line)
-                log_file.flush()
-                if job.streamed:
-                    print(line, end="", flush=True)
-        code = process.wait()
+        if isinstance(process, subprocess.Popen):
+            lines = _follow(process, log, job.streamed)
+            code, processor_seconds = _end_of(process)
+        else:
+            code, processor_seconds = process.wait(), process.processor_seconds
+            text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
+            lines = text.splitlines(keepends=True)
         alarm.cancel()
         with self._lock:
             self._running.discard(process)
-        result = Result(job.name, time.monotonic() - start)
+        result = Result(job.name, time.monotonic() - start, processor_seconds)
         if job.is_pytest:
             _read_report(report, result)
         self._judge(job, result, code, late.is_set())
@@ -164,10 +175,47 @@ class Runner:
                 _end(process)
 
 
-def _end(process: subprocess.Popen[str]) -> None:
+def _start(command: list[str]) -> subprocess.Popen[str]:
+    """Start a program whose output is read."""
+    return subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=_environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+
+
+def _follow(process: subprocess.Popen[str], log: Path, shown: bool) -> list[str]:
+    """Read what a program writes to its end, into its log and perhaps onto the screen."""
+    lines: list[str] = []
+    assert process.stdout is not None
+    with log.open("w", encoding="utf-8") as log_file:
+        for line in process.stdout:
+            lines.append(line)
+            log_file.write(line)
+            log_file.flush()
+            if shown:
+                print(line, end="", flush=True)
+    return lines
+
+
+def _end_of(process: subprocess.Popen[str]) -> tuple[int, float]:
+    """Wait for the end of a program; its exit code, and what it and its children took of the processor."""
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, usage.ru_utime + usage.ru_stime
+
+
+def _end(process: subprocess.Popen[str] | ForkedPytest) -> None:
     """End a job and everything it started: each job leads a process group of its own."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
 
 
 def _environment() -> dict[str, str]:
@@ -199,7 +247,8 @@ def _read_report(report: Path, result: Result) -> None:
 
 def _print_result(job: Job, result: Result, lines: list[str]) -> None:
     state = "FAILED" if result.failed else "ok"
-    counts = f"{result.passed} passed, {result.failed} failed, {result.skipped} skipped" if job.is_pytest else ""
+    counts = f"{result.passed} passed, {result.failed} failed, {result.skipped} skipped, " if job.is_pytest else ""
+    counts += f"{result.processor_seconds:.1f} s of the processor"
     if result.failed and not job.streamed:
         print(f"\n--- {result.name}: the end of its output (all of it: {job.stem.with_suffix('.log')})")
         print("".join(lines[-120:]).rstrip())
@@ -241,6 +290,11 @@ def _split(paths: list[str], tier: str) -> tuple[list[str], list[str]]:
         else:
             engine.append(path)
     return unit, engine
+
+
+def _starts_anew(path: str) -> bool:
+    """Whether a file asks for a process in which nothing is imported."""
+    return "pytest.mark.fresh" in (ROOT / path.split("::")[0]).read_text(encoding="utf-8")
 
 
 def _deal(folder: str, processes: int) -> list[list[str]]:
@@ -289,7 +343,9 @@ def _print_summary(results: list[Result], seconds: float) -> bool:
     if bad:
         print(f"\nfailed: {', '.join(bad)}; logs in {LOGS}")
     passed, failed, skipped = (sum(getattr(r, key) for r in results) for key in ("passed", "failed", "skipped"))
-    print(f"\n{passed} passed, {failed} failed, {skipped} skipped in {seconds:.0f} s", flush=True)
+    processor = sum(result.processor_seconds for result in results)
+    print(f"\nall processes took {processor:.0f} s of the processor")
+    print(f"{passed} passed, {failed} failed, {skipped} skipped in {seconds:.0f} s", flush=True)
     return not bad
 
 
@@ -311,6 +367,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--slow", action="store_true", help="also run tests that take minutes")
     parser.add_argument("--no-lint", action="store_true", help="no checkers, only tests")
     parser.add_argument("--timeout", type=float, help="seconds a process may take (default: 900; tier ci: 1500)")
+    parser.add_argument("--imported-once", default=",".join(IMPORTED_ONCE), help=argparse.SUPPRESS)
     parser.add_argument("--processes", type=int, default=2, help="how many run side by side (default: 2)")
     args = parser.parse_args(argv)
 
@@ -323,7 +380,14 @@ def main(argv: list[str] | None = None) -> int:
     unit, engine = _split(args.paths, args.tier)
     jobs = _unit_jobs(unit, pytest)
     jobs += _checks(args.tier) if not (args.no_lint or args.paths) else []
-    jobs += [Job(path, [*pytest, *QUICK_START, "-v", path], is_pytest=True) for path in engine]
+    anew = args.slow or args.gpu or args.isaacsim or not can_fork()
+    forked = len(engine) > FEW_FILES and not anew
+    if forked:
+        os.environ.update(_environment())
+        import_once(args.imported_once.split(","))
+    for path in engine:
+        command = [*pytest, *QUICK_START, "-v", path]
+        jobs.append(Job(path, command, is_pytest=True, forked=forked and not _starts_anew(path)))
 
     LOGS.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()

@@ -14,7 +14,7 @@ from pathlib import Path
 import tyro
 
 from nerd_core.data.dataset import TrajectoryDataset
-from nerd_core.network.tokens import TokenCfg
+from nerd_core.network.token_config import TokenCfg
 from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.mechanics_prior import MechanicsPriorCfg
 from nerd_core.predictor.predictor import Predictor

@@ -22,7 +22,7 @@ from nerd_core.files.safe_files import digest
 from nerd_core.network.architectures.mlp import MlpCfg
 from nerd_core.network.architectures.recurrent import RecurrentCfg
 from nerd_core.network.architectures.transformer import TransformerCfg
-from nerd_core.network.tokens import TokenCfg
+from nerd_core.network.token_config import TokenCfg
 from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.predictor import Predictor
 from nerd_core.robot.comparison import SpecMismatch

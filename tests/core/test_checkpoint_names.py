@@ -46,8 +46,8 @@ def test_a_path_goes_before_a_name(shipped, tmp_path, monkeypatch):
 
 
 def test_an_unknown_name_is_told_what_is_near(shipped):
-    """A name that nobody brings is refused with the one that was probably meant, or with all."""
-    with pytest.raises(UnknownCheckpoint, match="got the model 'swin', .*did you mean 'swing'"):
+    """A name that nobody brings is refused with the one that was probably meant, and with all there are."""
+    with pytest.raises(UnknownCheckpoint, match="got the model 'swin', .*did you mean 'swing'.*shipped are: swing"):
         find_checkpoint("swin")
     with pytest.raises(UnknownCheckpoint, match="shipped are: swing"):
         find_checkpoint("elephant")
@@ -58,6 +58,10 @@ def test_commands_take_names(shipped, capsys):
     assert main(["checkpoint", "info", "swing", "--json"]) == 0
     assert main(["checkpoint", "diff", "swing", str(shipped)]) == 0
     assert main(["checkpoint", "verify", "swing"]) == 0
-    assert main(["checkpoint", "verify", "swin"]) == 1
+    capsys.readouterr()
+    assert main(["checkpoint", "verify", "swin", "swing"]) == 1  # unknown is not damaged
+    said = capsys.readouterr()
+    assert said.err.startswith("unknown  swin: ") and "shipped are: swing" in said.err and "damaged" not in said.err
+    assert said.out.count("sound") == 1
     assert main(["checkpoint", "info", "swin"]) == 2
     assert "did you mean" in capsys.readouterr().err

@@ -15,7 +15,7 @@ from nerd_core.export import INTERFACE, ONNX, PROGRAM, CachedStep, ExportError, 
 from nerd_core.network.architectures.mlp import MlpCfg
 from nerd_core.network.architectures.recurrent import RecurrentCfg
 from nerd_core.network.architectures.residual import ResidualMlpCfg
-from nerd_core.network.tokens import TokenCfg
+from nerd_core.network.token_config import TokenCfg
 from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.predictor import Predictor
 from support.checkpoints import SMALL, crawler, pendulum
@@ -121,6 +121,7 @@ def test_the_interface_describes_the_file(exported):
     assert document["contact_slots"][0]["gate_m"] == pytest.approx(0.4)
 
 
+@pytest.mark.long  # two more programs, ten seconds to make; the comparison's measure is tested above
 def test_a_steep_network_may_differ_as_its_own_rounding_does(tmp_path):
     """Where single precision is further from double than 1e-5, that is the measure, and it stands in the file."""
     token = TokenCfg(contact_motion=True, contact_fine=True)

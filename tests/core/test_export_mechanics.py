@@ -51,8 +51,10 @@ def test_an_inverse_by_columns_is_the_inverse():
 
 
 def test_both_formats_give_the_numbers_of_mechanics_for_any_batch(tmp_path):
-    """A driven pendulum by rules of two substeps: the export's own comparison, and batches of one and eight."""
-    predictor = make(swinging(), PredictorCfg(network=None, prior=MechanicsPriorCfg(substeps=2, hidden=4)))
+    """A driven pendulum by rules of a substep: the export's own comparison, and batches of one and eight. Several
+    substeps are in the longer programs below.
+    """
+    predictor = make(swinging(), PredictorCfg(network=None, prior=MechanicsPriorCfg(substeps=1, hidden=4)))
     report = export(predictor, tmp_path / "out", check_steps=50)
     assert len(report) == 2 and max(report.values()) < 1e-5
     program = torch.export.load(tmp_path / "out" / "step.pt2").module()
@@ -85,6 +87,7 @@ def test_patches_are_the_same_in_onnx(tmp_path):
         torch.testing.assert_close(found, expected)
 
 
+@pytest.mark.long  # 6 s to make a program that is refused; what is refused before has a test below
 def test_an_operator_that_onnx_lacks_is_named(tmp_path, monkeypatch):
     """Factorising by an operator of its own is possible in torch.export alone; ONNX says which operator it is."""
     monkeypatch.setattr(

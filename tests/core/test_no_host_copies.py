@@ -7,6 +7,7 @@ that is not there. Kernels are launched through a stub that looks at where their
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -86,7 +87,7 @@ def kernel_of(mechanics: Mechanics) -> Any:
     return robot
 
 
-def step(spec: RobotSpec, cfg: PredictorCfg, forces: bool = False, parameters: bool = False) -> None:
+def step(spec: RobotSpec, cfg: PredictorCfg, forces: bool = False, parameters: bool = False, steps: int = 3) -> None:
     """Steps a model on the GPU that is not there, with resets between."""
     predictor = Predictor(spec, cfg).eval()
     mechanics: Any = getattr(predictor.prior, "mechanics", None)
@@ -109,7 +110,7 @@ def step(spec: RobotSpec, cfg: PredictorCfg, forces: bool = False, parameters: b
         control = torch.empty(ENVS, spec.control_dim, device=DEVICE)
         if parameters:
             rows = PhysicalParameters(mass=torch.empty(ENVS, len(spec.bodies), device=DEVICE))
-        for _ in range(3):
+        for _ in range(steps):
             state = dynamics.step(state, control, parameters=rows)
             dynamics.reset(torch.empty(ENVS, dtype=torch.bool, device=DEVICE))
         assert state.device == DEVICE and state.shape == (ENVS, spec.state.dim)
@@ -132,9 +133,12 @@ def test_forces_and_parameters_stay_on_the_gpu(given, stubbed_warp):
 
 @pytest.mark.parametrize("spec", [with_inertias(ant()), with_inertias(cartpole())], ids=lambda spec: spec.name)
 def test_mechanics_in_pytorch_stay_on_the_gpu(spec, stubbed_warp, monkeypatch):
-    """Where PyTorch takes the step, for gradients or without a compiler, nothing is copied either."""
+    """Where PyTorch takes the step, for gradients or without a compiler, nothing is copied either: one physics step and
+    one substep have every operation.
+    """
     monkeypatch.setattr("nerd_core.mechanics.step.Mechanics._kernel_for", lambda *args: None)
-    step(spec, MODELS["mechanics"], forces=True)
+    cfg = replace(MODELS["mechanics"], prior=replace(PRIOR, substeps=1))
+    step(replace(spec, decimation=1), cfg, forces=True, steps=2)
     assert not stubbed_warp
 
 

@@ -6,15 +6,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
+from nerd_core.adaptation.config import AdaptCfg
 from nerd_core.dynamics import NeuralDynamics
 from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.mechanics_prior import MechanicsPriorCfg
 from nerd_core.predictor.predictor import Predictor
+from support.adapting_arm import adapting_arm
 from support.seam import make_env
 
 COUNT = 8
@@ -42,6 +45,23 @@ def env() -> Iterator[Any]:
     env.use_dynamics(NeuralDynamics(predictor, COUNT, ground=find_ground(env)))
     yield env
     env.close()
+
+
+@pytest.mark.unit
+def test_the_follower_has_the_settings_of_the_task():
+    """What is followed, how often and for how much is what a task's ``nerd`` says; nothing without a word."""
+    from nerd_isaaclab.envs.nerd_env import NerdEnv
+
+    arm, asked = adapting_arm(), SimpleNamespace(adapt="payload+motors", adapt_every=7, adapt_budget=0.125)
+    env: Any = SimpleNamespace(nerd_cfg=asked, num_envs=3)
+    made = NerdEnv._follower(env, arm, None)
+    assert made is not None and made.predictor is arm and made.num_envs == 3
+    assert made.cfg == AdaptCfg(("payload", "motors"), every=7, budget=0.125)
+    asked.adapt = None
+    assert NerdEnv._follower(env, arm, None) is None
+    asked.adapt = "payload"
+    with pytest.raises(ValueError, match="with dynamics of your own, expected a checkpoint's model"):
+        NerdEnv._follower(env, object(), None)
 
 
 def play(env: Any, mode: str, steps: int) -> torch.Tensor:

@@ -15,7 +15,7 @@ import torch
 from hypothesis import strategies as st
 
 from nerd_core.contact.contacts import ContactModel
-from nerd_core.contact.grounds import PlaneGround
+from nerd_core.contact.grounds import Ground, GroundHit, PlaneGround
 from nerd_core.data.layout import check_trajectories
 from nerd_core.robot.guard import StateGuard
 from nerd_core.robot.spec import ContactSlot, Control
@@ -195,6 +195,30 @@ def test_floating_robots_start_clear_of_any_plane(seed, tilt, height):
     upper = torch.tensor([joint.upper for joint in spec.joints])
     joints = state[:, spec.state.joint_pos]
     assert (joints >= lower - 1e-5).all() and (joints <= upper + 1e-5).all()
+
+
+def test_robots_beside_a_wall_are_lifted_above_it():
+    """A slot that misses a hair's breadth beside a wall is lifted above it, not by that hair's breadth again and again;
+    robots that are clear of the ground stay where they are.
+    """
+    top, radius = 0.25, 0.1
+
+    class Wall(Ground):
+        """Half a millimetre beside a ball below the top of the wall, and nothing above."""
+
+        def query(self, points, env_ids=None, reach=math.inf):
+            distance = torch.where(points[..., 2] < top, radius + 0.5e-3, 1.0)
+            normal = torch.tensor([1.0, 0.0, 0.0]).expand_as(points)
+            return GroundHit(distance, normal, points - distance[..., None] * normal)
+
+    spec = random_tree(0, bodies=1)
+    spec = dataclasses.replace(spec, slots=(ContactSlot(spec.bodies[0].name, (0.0, 0.0, 0.0), radius, "sphere"),))
+    cfg = InitialStateCfg(root_height=(0.1, 0.4))
+    free = draw_initial_states(spec, cfg, 64, generator(0), None)[:, spec.state.root_pos][:, 2]
+    height = draw_initial_states(spec, cfg, 64, generator(0), Wall())[:, spec.state.root_pos][:, 2]
+    below = free < top
+    assert 0 < below.sum() < 64 and (height >= top).all() and (height[below] < top + 0.02).all()
+    assert torch.equal(height[~below], free[~below])
 
 
 def test_ranges_are_filled():

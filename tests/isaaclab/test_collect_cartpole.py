@@ -135,6 +135,7 @@ def test_a_shard_of_other_settings_or_another_robot_is_left_alone(lean_env, refe
     assert content(reference) == before
 
 
+@pytest.mark.long  # half a minute: five starts of the engine; its twin above goes on in one process
 def test_killed_workers_lose_nothing_and_two_workers_write_two_shards(reference, tmp_path):
     """'nerd generate' with two workers, killed while they write and called again, gives the bytes of the reference."""
     command = [sys.executable, "-m", "nerd_core", "generate", "--task", "NeRD-Cartpole", "--out", str(tmp_path)]

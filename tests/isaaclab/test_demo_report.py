@@ -26,6 +26,7 @@ import tyro
 
 from nerd_core import checkpoint
 from nerd_core.cli import train
+from nerd_core.cli.data_teach import Teach
 from nerd_core.files import figures
 from nerd_core.network.architectures.mlp import MlpCfg
 from nerd_core.predictor.config import PredictorCfg
@@ -289,6 +290,9 @@ def test_recipes_are_commands_that_exist(table: str, robot: str, tiny: bool, mod
             elif program == "models":
                 assert rest[0] == "init"
                 tyro.cli(Init, args=rest[1:])
+            elif program == "data":
+                assert rest[0] == "teach"
+                tyro.cli(Teach, args=rest[1:])
             elif program == "rl":
                 assert rest[0] == "train" and all("=" in word for word in rest[-1:])
             else:
@@ -392,7 +396,7 @@ def test_card_of_a_given_model_says_how_it_was_made(robot):
         trained = set()  # a policy is trained once in the model of a stage, however many collections it drives
         for item in stage.collections:
             expected += ["rl"] if item.driven_by and item.driven_by not in trained else []
-            expected += ["generate"]
+            expected += ["data" if item.teacher else "generate"]
             trained.add(item.driven_by)
         expected.append("train")
     assert kinds == expected

@@ -52,6 +52,16 @@ def test_the_result_arrives_whatever_is_printed(tmp_path: Path):
     assert reports == [{"step": 1}] and process.code == 0
 
 
+def test_files_of_the_users_folder_are_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A file of the user's own that is called like a module of Python does not run in its place."""
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "json.py").write_text("raise SystemExit('the file of the user ran')")
+    monkeypatch.chdir(here)
+    process = start(tmp_path, "work")
+    assert process.wait(ValueError) == {"path": str(tmp_path / "a")}
+
+
 def test_a_message_is_raised_as_it_is(tmp_path: Path):
     """An error that explains itself is raised in the parent with its message alone."""
 

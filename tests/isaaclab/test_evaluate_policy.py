@@ -144,6 +144,50 @@ def test_what_ends_stays_at_its_last_state():
     assert seen == [(0, 0.0), (1, 1.0), (2, 2.0), (3, 3.0)] and [float(each[0]) for each in env.actions] == [0, 1, 2, 3]
 
 
+class Slower(Clock):
+    """The same, at half the speed in the model: its environment 1 ends later, after four steps."""
+
+    def step(self, action: torch.Tensor) -> tuple:
+        if self.modes[-1] == "neural":
+            self.count = self.count - 0.5
+        return super().step(action)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("given", ["actions", "nothing"])
+def test_the_policy_acts_on_what_it_is_shown(given: Any):
+    """Given actions, the model's run has those of the solver's, one by one; given nothing, those for its own states.
+    What ended in the solver is not whole, though it goes on in the model.
+    """
+    env = Slower()
+    order = order_of(EvaluateCfg("cartpole", protocol="driven", policy=POLICY, given=given, steps=3, seed=9))
+    truth, states, ended, whole = policy_driven_worker.play_twice(
+        env, env.read, order, lambda observed: 10.0 * observed
+    )
+    assert truth[0, :, 0].tolist() == [0, 1, 2, 3] and states[0, :, 0].tolist() == [0, 0.5, 1, 1.5]
+    assert whole.tolist() == [True, False] and ended.tolist() == [0, 0]
+    assert env.modes == ["physx", "neural"] and env.seeds == [9, 9]
+    acted = [float(each[0]) for each in env.actions]
+    assert acted[:3] == [0, 10, 20]
+    assert acted[3:] == (acted[:3] if given == "actions" else [0, 5, 10])
+
+
+@pytest.mark.unit
+def test_starts_that_differ_are_not_compared():
+    """An environment whose seed does not decide its starts gives no roll-outs to compare."""
+
+    class Elsewhere(Clock):
+        def reset(self, seed: int) -> tuple[dict, dict]:
+            found = super().reset(seed)
+            self.count += len(self.seeds)
+            return found
+
+    env = Elsewhere()
+    order = order_of(EvaluateCfg("cartpole", protocol="driven", policy=POLICY, given="actions", steps=1))
+    with pytest.raises(ValueError, match="starts of .* differ though their seed is the same"):
+        policy_driven_worker.play_twice(env, env.read, order, lambda observed: observed)
+
+
 @pytest.mark.unit
 def test_motions_that_end_in_the_solver_are_left_out(monkeypatch: pytest.MonkeyPatch):
     """Only episodes that go on in the solver are judged; where none does, that is said."""
@@ -168,6 +212,7 @@ def test_motions_that_end_in_the_solver_are_left_out(monkeypatch: pytest.MonkeyP
         play(order)
 
 
+@pytest.mark.long  # a start of the engine and long episodes; the tests above judge made-up motions
 def test_a_policy_swings_up_in_the_solver_and_in_the_model():
     """Given the policy's actions, or nothing but the start, the shipped Cartpole does in a second what PhysX does to a
     tenth of a millimetre, while it moves by decimetres.

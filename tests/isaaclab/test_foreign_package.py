@@ -14,6 +14,7 @@ from nerd_core import checkpoint
 from support.foreign_package import TASK, write_package
 from support.seam import make_env, untrained_predictor
 
+pytestmark = pytest.mark.fresh  # tasks of packages are looked up when ours are imported
 NUM_ENVS = 8
 
 

@@ -69,6 +69,7 @@ def test_the_recipe_runs_on_a_small_file(tmp_path: Path):
     assert (tmp_path / "run" / "train" / "result.json").stat().st_mtime_ns == written
 
 
+@pytest.mark.long  # half a minute of commands in processes of their own; the cube's recipe above is its twin
 def test_the_recipe_of_a_pendulum_identifies_a_model_and_judges_it_on_the_file_beside(tmp_path: Path):
     """Searches follow each other, each from the model of the one before; the validation file beside is judged on; the
     card has the commands with the names of the files alone.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import torch
 
 from nerd_core import checkpoint
@@ -16,6 +17,7 @@ from support.seam import make_env
 TASK, NUM_ENVS, TOLERANCE = "NeRD-Cartpole", 16, 1e-3
 
 
+@pytest.mark.long  # two engines; twins: test_models_untrained, and an untrained model in test_mechanics_of_physx
 def test_an_untrained_model_steps_the_cartpole_as_physx_does(tmp_path: Path):
     """From the same reset and with the same actions, the states after one control step agree to a thousandth of a rad,
     m, rad/s and m/s, though the robots have moved by far more.

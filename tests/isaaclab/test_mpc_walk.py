@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from nerd_isaaclab.experiments.mpc.run import EXPERIMENT
 
 
+@pytest.mark.long  # half a minute; parts are tested in test_mpc_planning
 def test_a_quadruped_walks_with_the_programme_and_with_the_network(tmp_path: Path):
     """Four Go2s walk with the programme without a fall, under pushes and new targets. A network that has learned from
     12 s of that falls at most a few times where a planner that looks at nothing falls many times, keeps the velocity

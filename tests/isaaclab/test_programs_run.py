@@ -84,6 +84,7 @@ def test_run_is_exported_as_small_files_and_scored(trained: Path, tmp_path: Path
     assert result["policy"]["task"] == "NeRD-Cartpole" and result["versions"]["isaaclab"]
 
 
+@pytest.mark.long  # a start of the engine and of PPO; the score above loads a policy, agents below play
 def test_checkpoint_is_played(trained: Path, tmp_path: Path):
     """'nerd rl play' of the -Play variant loads the checkpoint and runs until ctrl-C, which is no failure."""
     words = ["--task", "NeRD-Cartpole-Play", "--num_envs", "4", "--checkpoint", str(max(trained.glob("model_*.pt")))]
@@ -92,6 +93,7 @@ def test_checkpoint_is_played(trained: Path, tmp_path: Path):
     assert "playback is running" in done.stdout
 
 
+@pytest.mark.long  # a start of the engine and of PPO; test_assets_stock_tasks steps that task
 def test_stock_task_trains_without_flags(tmp_path: Path):
     """Isaac Lab's own command trains its own Cartpole where there is no CUDA, with no flag for it."""
     program = Path(sys.executable).parent / "isaaclab"

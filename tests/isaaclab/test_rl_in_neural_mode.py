@@ -13,10 +13,9 @@ import time
 from pathlib import Path
 
 import pytest
-import torch
 
 from nerd_core import checkpoint
-from support.seam import make_env, untrained_predictor
+from nerd_core.checkpoint_names import find_checkpoint
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
 ISAACLAB = str(Path(sys.executable).parent / "isaaclab")
@@ -24,16 +23,12 @@ ISAACLAB = str(Path(sys.executable).parent / "isaaclab")
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory) -> Path:
-    """A folder with two checkpoints: one that was never trained, and one that no guard lets pass."""
+    """A folder with two checkpoints: a shipped one, and the same with changes that no guard lets pass."""
     folder = tmp_path_factory.mktemp("models")
-    env = make_env("NeRD-Cartpole", 16)
-    env.reset(seed=0)
-    env.step(torch.zeros(16, 1))
-    predictor = untrained_predictor(env)
-    checkpoint.save(folder / "untrained", predictor)
+    predictor = checkpoint.load(find_checkpoint("cartpole-quick"))
+    checkpoint.save(folder / "sound", predictor)
     predictor.change_normaliser.std.mul_(1.0e6)
     checkpoint.save(folder / "wild", predictor)
-    env.close()
     return folder
 
 
@@ -41,7 +36,7 @@ def models(tmp_path_factory) -> Path:
 def trained(models, tmp_path_factory) -> subprocess.CompletedProcess[str]:
     """Three iterations of PPO inside the model."""
     command = [ISAACLAB, "train", "--rl_library", "rsl_rl", "--task", "NeRD-Cartpole", "--num_envs", "32"]
-    command += ["--max_iterations", "3", "env.nerd.mode=neural", f"env.nerd.checkpoint={models / 'untrained'}"]
+    command += ["--max_iterations", "3", "env.nerd.mode=neural", f"env.nerd.checkpoint={models / 'sound'}"]
     folder = tmp_path_factory.mktemp("train")
     done = subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=150)
     done.args = folder
@@ -57,6 +52,7 @@ def test_train_runs_in_the_model(trained):
     assert "nan" not in [word.lower() for word in trained.stdout.split()]
 
 
+@pytest.mark.long  # a third start of the engine; what a guard holds and dumps is in test_guard_dump
 def test_play_runs_in_the_model(trained, models, tmp_path):
     """The policy is played in neural mode: a model that no guard lets pass is caught in the act and dumped."""
     (policy,) = trained.args.glob("logs/rsl_rl/nerd_cartpole/*/model_2.pt")

@@ -10,7 +10,7 @@ import torch
 
 from nerd_core import checkpoint
 from nerd_core.network.architectures.residual import ResidualMlpCfg
-from nerd_core.network.tokens import TokenCfg
+from nerd_core.network.token_config import TokenCfg
 from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.predictor import Predictor
 from nerd_isaaclab.collect.collect_cfg import CollectCfg, CollectError

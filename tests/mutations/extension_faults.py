@@ -10,6 +10,7 @@ from mutations.places import (
     ADAPTED_RETURNS,
     ADAPTED_WORKER,
     AGREEMENT,
+    ENVIRONMENT,
     EVALUATE,
     EXCITATION,
     FIRST,
@@ -19,6 +20,7 @@ from mutations.places import (
     POLICY_WORKER,
     REHEARSAL,
     REPORT,
+    RESTING,
     RESULTS,
     ROUNDS,
     SCORE,
@@ -32,6 +34,7 @@ from mutations.places import (
     TEST_AMPLITUDES,
     TEST_BANG,
     TEST_BOLTED,
+    TEST_BUDGET,
     TEST_CHARTS,
     TEST_CLEAR,
     TEST_CURVE,
@@ -49,6 +52,7 @@ from mutations.places import (
     TEST_REFINE,
     TEST_REHEARSAL,
     TEST_REPORT,
+    TEST_RESTING,
     TEST_ROUNDS,
     TEST_SCORE,
     TEST_SHARES,
@@ -142,6 +146,12 @@ EXTENSION_FAULTS = (
     Fault(POLICY_DRIVEN, "goes_on = motions.ended == 0", "goes_on = motions.ended >= 0", TEST_EVALUATE_POLICY),
     Fault(POLICY_DRIVEN, "truth[whole], states[whole], ended[whole]", "truth, states, ended", TEST_EVALUATE_POLICY),
     Fault(POLICY_DRIVEN, 'cfg.given == "actions"', 'cfg.given == "nothing"', TEST_EVALUATE_POLICY),
+    Fault(POLICY_DRIVEN, "tuple(sorted(left))", "tuple(left)", TEST_EVALUATE_POLICY),
+    Fault(POLICY_DRIVEN, "seed=cfg.seed", "seed=0", TEST_EVALUATE_POLICY),
+    Fault(POLICY_WORKER, "if order.actions else follow", "if not order.actions else follow", TEST_EVALUATE_POLICY),
+    Fault(POLICY_WORKER, "taken[step]", "taken[-1]", TEST_EVALUATE_POLICY),
+    Fault(POLICY_WORKER, "ended, fell == 0", "ended, ended == 0", TEST_EVALUATE_POLICY),
+    Fault(POLICY_WORKER, "not torch.equal(truth[:, 0], states[:, 0])", "False", TEST_EVALUATE_POLICY),
     Fault(POLICY_WORKER, "read(), states[-1]", "read(), read()", TEST_EVALUATE_POLICY),
     Fault(POLICY_WORKER, "(ended == 0) & (terminated | truncated)", "terminated | truncated", TEST_EVALUATE_POLICY),
     # whom the model steps, whose history is emptied, and what the engine is left with
@@ -295,6 +305,40 @@ EXTENSION_FAULTS = (
     Fault(ADAPTED_RETURNS, "(2.5, 97.5)", "(50.0, 50.0)", TEST_ADAPTED_RETURNS),
     Fault(ADAPTED_WORKER, "lambda true, _: 0.0 * true", "lambda true, _: true", TEST_ADAPTED_RETURNS),
     Fault(ADAPTED_WORKER, "lambda _, found: found", "lambda true, _: true", TEST_ADAPTED_RETURNS),
+    # what a task asks of what follows its robots
+    Fault(ENVIRONMENT, "budget=self.nerd_cfg.adapt_budget", "budget=0.5", TEST_BUDGET),
+    Fault(ENVIRONMENT, "every=self.nerd_cfg.adapt_every, ", "", TEST_BUDGET),
+    # states that an engine which rests is not told of
+    Fault(
+        RESTING,
+        "given.index_select(0, rows))\n        self._is_placed = False",
+        "given.index_select(0, rows))",
+        TEST_RESTING,
+    ),
+    Fault(RESTING, "self._told[name] = values\n            return", "return", TEST_RESTING),
+    Fault(
+        RESTING,
+        "self.settle()\n        return getattr(self.view, name)",
+        "return getattr(self.view, name)",
+        TEST_RESTING,
+    ),
+    Fault(RESTING, "self.settle()\n        self._is_over = True", "self._is_over = True", TEST_RESTING),
+    Fault(RESTING, "kept, self._kept = self._kept, {}", "kept = self._kept", TEST_RESTING),
+    Fault(
+        RESTING,
+        "wp.to_torch(mask).bool()[:, None], given, kept",
+        "wp.to_torch(mask).bool()[:, None], kept, given",
+        TEST_RESTING,
+    ),
+    Fault(
+        RESTING, "kept.index_copy_(0, rows.long(), given", "kept.index_copy_(0, 0 * rows.long(), given", TEST_RESTING
+    ),
+    Fault(
+        RESTING,
+        "self.view.read_into(kind, wp.from_torch(buffer))",
+        "pass",
+        TEST_RESTING,
+    ),
 )
 
 __all__ = ["EXTENSION_FAULTS"]

@@ -13,8 +13,9 @@ from __future__ import annotations
 from mutations.benchmark_faults import BENCHMARK_FAULTS
 from mutations.extension_faults import EXTENSION_FAULTS
 from mutations.library_faults import LIBRARY_FAULTS
+from mutations.mechanics_faults import MECHANICS_FAULTS
 
-FAULTS = (*LIBRARY_FAULTS, *EXTENSION_FAULTS, *BENCHMARK_FAULTS)
+FAULTS = (*LIBRARY_FAULTS, *MECHANICS_FAULTS, *EXTENSION_FAULTS, *BENCHMARK_FAULTS)
 """All of them."""
 
 __all__ = ["FAULTS"]

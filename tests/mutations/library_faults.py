@@ -127,6 +127,11 @@ LIBRARY_FAULTS = (
     Fault(KERNEL, ".median()", ".amin()", TEST_KERNEL),
     Fault(KERNEL, "nan_to_num(math.inf)", "nan_to_num(0.0)", TEST_KERNEL),
     Fault(KERNEL, "if solver.contacts.own is not None:", "if False:", TEST_MEETINGS),
+    Fault(KERNEL, "if remembering is not None:", "if False:", TEST_KERNEL),
+    Fault(KERNEL, "memory = expected[1]", "pass", TEST_KERNEL),
+    Fault(
+        KERNEL, "for a, b in zip(said, expected, strict=True))", "for a, b in [(said[0], expected[0])])", TEST_KERNEL
+    ),
     # gradients come from the kernel only after they have agreed with those of PyTorch
     Fault(ADJOINT, "inputs += [getattr(rows, name) for name in rows.given]", "rows.given", TEST_ADJOINT),
     Fault(ADJOINT_PARAMETERS, "adjoints[i].force + by_centre", "adjoints[i].force", TEST_BY_PARAMETERS),
@@ -302,6 +307,10 @@ LIBRARY_FAULTS = (
         TEST_TOSSED_CUBE,
     ),
     # training knows where feet were put down, judges mechanics untrained first, and gradients go through that memory
+    Fault(
+        VALIDATION, "open_loop(run.predictor, run.known_valid,", "open_loop(run.predictor, run.valid,", TEST_REMEMBERED
+    ),
+    Fault(METRICS, "cache[MEMORY][0] = memory", "pass", TEST_REMEMBERED),
     Fault(REMEMBERED, "begins[going] + step)", "begins[going] + step + 1)", TEST_REMEMBERED),
     Fault(
         VALIDATION, "if run.update == 0 and not run.history", "if run.update < 0 and not run.history", TEST_REMEMBERED

@@ -9,13 +9,14 @@ import importlib
 import json
 import math
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
-from nerd_core.network.tokens import TokenCfg, Tokenizer
+from nerd_core.network.token_config import TokenCfg
+from nerd_core.network.tokens import Tokenizer
 from nerd_core.robot.frames import ChangeCfg, ChangeCodec
 from support.robots import ant, cartpole, move_state, random_state, yaw
 
@@ -34,6 +35,12 @@ def program(repo_root: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 def variants(program: ModuleType) -> ModuleType:
     """The choices that the library does not offer."""
     return importlib.import_module("ablation_variants")
+
+
+@pytest.fixture
+def chance(program: ModuleType) -> ModuleType:
+    """What judges rows beside the base."""
+    return importlib.import_module("ablation_chance")
 
 
 @pytest.mark.parametrize("robot", [ant, cartpole])
@@ -93,13 +100,72 @@ def rows(errors: dict[str, float]) -> list[dict[str, Any]]:
     return found
 
 
-def test_rows_are_judged_by_their_means_beside_the_base(program: ModuleType):
+def numbers(errors: dict[str, float], again: tuple[float, ...] = (), smoke: bool = False) -> dict[str, Any]:
+    """The numbers of a robot: rows, of which the first is the base, and further trainings of the base."""
+    found = rows(errors)
+    found[0]["group"] = "base"
+    more = [{**rows({"base": error})[0], "group": "base"} for error in again]
+    return {"robot": "pendulum", "seconds": 1.0, "smoke": smoke, "rows": found, "base_again": more}
+
+
+def test_rows_are_judged_by_their_means_beside_the_base(chance: ModuleType):
     """Over several quantities it is the geometric mean, and a row that failed is infinitely worse."""
     base, other = rows({"base": 0.2, "other": 0.6})
-    assert program.relative(other, base, "100") == pytest.approx(3.0)
+    assert chance.relative(other, base, "100") == pytest.approx(3.0)
     other["errors"]["100"]["joint_m"], base["errors"]["100"]["joint_m"] = {"mean": 1.2}, {"mean": 0.1}
-    assert program.relative(other, base, "100") == pytest.approx(6.0)
-    assert program.relative(base | {"failure": "no numbers any more"}, base, "100") == math.inf
+    assert chance.relative(other, base, "100") == pytest.approx(6.0)
+    assert chance.relative(base | {"failure": "no numbers any more"}, base, "100") == math.inf
+
+
+def test_chance_holds_what_differs_by_chance(chance: ModuleType):
+    """Of trainings that differ by their seeds alone 95 in 100 are within the factor of the mean of a few others."""
+    generator = torch.Generator().manual_seed(0)
+    inside, trials = 0, 2000
+    for _ in range(trials):
+        one, *others = (0.4 * torch.randn(5, generator=generator)).exp().tolist()
+        told = numbers({"base": others[0], "other": one}, again=tuple(others[1:]))
+        inside += chance.judged(told, "100")["other"][1] == "chance"
+    assert inside / trials == pytest.approx(0.95, abs=0.015)
+
+
+def test_rows_count_beyond_chance_alone(chance: ModuleType):
+    """Better and worse are told by a factor either way; the base is the geometric mean of its trainings, those that
+    failed left out; one training tells nothing.
+    """
+    told = numbers({"base": 0.2, "good": 0.05, "bad": 0.9, "like it": 0.21}, again=(0.21, 0.19))
+    told["base_again"].append({**rows({"base": 9.0})[0], "group": "base", "failure": "no numbers", "errors": {}})
+    found = chance.judged(told, "100")
+    assert {name: verdict for name, (_, verdict) in found.items()} == {
+        "good": "better",
+        "bad": "worse",
+        "like it": "chance",
+    }
+    assert found["bad"][0] == pytest.approx(0.9 / (0.2 * 0.21 * 0.19) ** (1 / 3))
+    spread = math.sqrt(sum(math.log(each / (0.2 * 0.21 * 0.19) ** (1 / 3)) ** 2 for each in (0.2, 0.21, 0.19)) / 2)
+    assert chance.chance_of(chance.bases_of(told), "100") == chance.Chance(pytest.approx(spread), 3)
+    text = chance.conclusions(told, "100")
+    assert "3 trainings" in text and "Worse: bad (4.50)." in text and "Better: good (0.25)." in text
+    assert "Not told from chance: like it (1.05)." in text
+    alone = numbers({"base": 0.2, "bad": 0.9})
+    assert chance.judged(alone, "100") == {} and "trained once" in chance.conclusions(alone, "100")
+
+
+def test_what_holds_for_all_robots(chance: ModuleType):
+    """A row counts that says the same of each; one that says the opposite is named; one robot alone says nothing."""
+    one = {
+        "a": (2.0, "worse"),
+        "b": (0.5, "better"),
+        "c": (1.0, "chance"),
+        "d": (2.0, "worse"),
+        "only here": (9.0, "worse"),
+    }
+    two = {"a": (3.0, "worse"), "b": (1.0, "chance"), "c": (1.0, "chance"), "d": (0.3, "better")}
+    text = chance.in_common({"pendulum": one, "ant": two})
+    assert text == (
+        "Worse for all of them: a. Better for all of them: none. Not told from chance for all of them: c. "
+        "Better for one and worse for another: d."
+    )
+    assert chance.in_common({"ant": two}) == ""
 
 
 def test_the_page_has_every_row_and_says_what_is_missing(program: ModuleType, tmp_path: Path):
@@ -107,15 +173,57 @@ def test_the_page_has_every_row_and_says_what_is_missing(program: ModuleType, tm
     page = importlib.import_module("ablation_page")
     with pytest.raises(SystemExit, match="run without --page first"):
         page.write_page(tmp_path, tmp_path / "page.md")
-    done = rows({"base": 0.2, "GRU": 0.5})
-    done.append({**done[0], "name": "LSTM", "failure": "weights are no numbers any more", "errors": {}})
-    told = {"robot": "pendulum", "seconds": 1.0, "smoke": True, "rows": done}
+    told = numbers({"base": 0.2, "GRU": 0.5}, smoke=True)
+    told["rows"].append(
+        {**told["rows"][0], "group": "network", "name": "LSTM", "failure": "weights are no numbers", "errors": {}}
+    )
     (tmp_path / "ablations_pendulum.json").write_text(json.dumps(told))
     page.write_page(tmp_path, tmp_path / "page.md")
     text = (tmp_path / "page.md").read_text()
-    assert "| GRU | 1,000 | 0.05 | 0.5 | 2 | 2.50 |" in text and "| LSTM | 1,000 | - | - | - | failed |" in text
-    assert "its numbers say nothing" in text and "Not run: " in text and "perceptron" in text
+    assert "| GRU | 1,000 | 0.05 | 0.5 | 2 | 2.50 | 2.50 |" in text
+    assert "| LSTM | 1,000 | - | - | - | failed | failed |" in text
+    assert "its numbers say nothing" in text and "Not run: " in text and "perceptron" in text and "Worse" not in text
     assert (tmp_path / "images/ablations-pendulum.png").stat().st_size > 1000
+
+
+def test_the_page_concludes_from_real_sizes(program: ModuleType, tmp_path: Path):
+    """Rows beyond chance are marked, further trainings of the base stand below, and what robots have in common."""
+    page = importlib.import_module("ablation_page")
+    for robot in ("pendulum", "ant"):
+        told = numbers({"base": 0.2, "GRU": 0.9, "LSTM": 0.2}, again=(0.21, 0.19))
+        told["rows"][2]["errors"]["10"] = {QUANTITY: {"mean": 0.2}}
+        told["rows"].append({**told["rows"][1], "name": "window 5", "failure": "weights are no numbers", "errors": {}})
+        (tmp_path / f"ablations_{robot}.json").write_text(json.dumps(told))
+    page.write_page(tmp_path, tmp_path / "page.md")
+    text = (tmp_path / "page.md").read_text()
+    assert "| GRU | 1,000 | 0.09 | 0.9 | 2 | 4.50 worse | 4.50 worse |" in text
+    assert "| LSTM | 1,000 | 0.2 | 0.2 | 2 | 10 worse | 1.00 |" in text and text.count("| base | 1,000 |") == 6
+    assert "## What holds for pendulum and ant" in text and "Worse for all of them: GRU; window 5." in text
+    assert "| window 5 | 1,000 | - | - | - | failed | failed |" in text and "Worse: window 5 (failed); GRU" in text
+
+
+def test_the_base_is_trained_again_with_the_next_seeds(program: ModuleType, monkeypatch, tmp_path: Path):
+    """Only it is, each in a file of its own; what is there already is not run again."""
+    ran: list[tuple[str, str]] = []
+    work = tmp_path / "pendulum"
+    work.mkdir()
+
+    def run(command: list[str], **_: Any) -> None:
+        seed, row = command[command.index("--seed") + 1], command[command.index("--row") + 1]
+        ran.append((row, seed))
+        options = program.Options(robot="pendulum", seconds=2.0, seed=int(seed))
+        chosen = next(each for each in program.ROWS if each.name == row)
+        program.place(work, chosen, options).write_text(json.dumps({**rows({row: 0.1})[0], "group": chosen.group}))
+
+    monkeypatch.setattr(program, "subprocess", SimpleNamespace(run=run))
+    monkeypatch.setattr(program, "generate", lambda options: None)
+    words = ["ablations.py", "--seconds", "2", "--work", str(tmp_path), "--only", "base", "GRU", "--again", "2"]
+    monkeypatch.setattr(program.sys, "argv", [*words, "--json", str(tmp_path / "a.json")])
+    assert program.main() == 0
+    assert ran == [("base", "0"), ("GRU", "0"), ("base", "1"), ("base", "2")]
+    told = json.loads((tmp_path / "a.json").read_text())
+    assert [each["name"] for each in told["rows"]] == ["base", "GRU"] and len(told["base_again"]) == 2
+    assert program.main() == 0 and len(ran) == 4
 
 
 def test_each_row_changes_the_model_or_its_training(program: ModuleType):

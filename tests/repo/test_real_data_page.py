@@ -20,6 +20,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "real-data.md"
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.long  # a quarter of a minute of identification and training on real logs
 def test_the_page_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     """Every block in its order: commands end with zero, models come out, errors are those of one that has learned."""
     for name in ("dfki_double_pendulum_train.h5", "dfki_double_pendulum_val.h5"):

@@ -80,6 +80,17 @@ def test_a_step_is_uneven_though_both_sides_are_flat(program: ModuleType):
     assert program.frames(spec, state, Step()) == {"touching": 1.0, "uneven": 1.0}
 
 
+def test_rows_of_other_terrains_stay(program: ModuleType):
+    """Those that the same options gave; a terrain that runs again, a failure and a run with other options go."""
+    run = {"task": "T", "model": "m", "steps": 100, "seeds": {"seed": 0}}
+    rows = [{"terrain": "plane", "robots": 8}, {"terrain": "boxes", "robots": 8}, {"terrain": "waves", "failure": "no"}]
+    assert program.kept_rows({**run, "terrains": rows}, run, 8, ("boxes",)) == rows[:1]
+    assert program.kept_rows({**run, "terrains": rows}, run, 9, ("boxes",)) == []
+    for other in ({"task": "U"}, {"model": "n"}, {"steps": 50}, {"seeds": {"seed": 1}}):
+        assert program.kept_rows({**run, **other, "terrains": rows}, run, 8, ("boxes",)) == []
+    assert program.kept_rows({}, run, 8, ("boxes",)) == []
+
+
 def test_the_ground_is_found_from_the_sky(program: ModuleType):
     """Its height above the origin of each environment, also where it is tilted and where there are two surfaces."""
     slope = plane(-0.3, 0.0, 1.0, offset=0.4)

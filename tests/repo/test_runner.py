@@ -28,6 +28,17 @@ def test_one():
     assert "nerd_engine_started" not in sys.modules
     sys.modules["nerd_engine_started"] = sys
 """
+# Stands for a module that is slow to import: the Zen of Python, which says so when it is imported.
+IMPORTED_BEFORE = """
+def test_two():
+    assert "this" in sys.modules
+"""
+STARTS_ANEW = """
+import sys, pytest
+pytestmark = pytest.mark.fresh
+def test_one():
+    assert "this" not in sys.modules
+"""
 
 
 # hypothesis alone takes a second to import, and these small suites need none of pytest's plug-ins but this one.
@@ -37,7 +48,7 @@ ENVIRONMENT = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGI
 @pytest.fixture
 def suite(tmp_path: Path, repo_root: Path) -> Path:
     """Return a repository with the runner, the settings and no tests."""
-    for name in ("tests/run.py", "tests/conftest.py", "pyproject.toml"):
+    for name in ("tests/run.py", "tests/forked.py", "tests/conftest.py", "pyproject.toml"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(repo_root / name, tmp_path / name)
     for folder in ("core", "repo", "isaaclab"):
@@ -66,6 +77,27 @@ def test_each_engine_file_has_its_own_process(suite: Path):
     assert code == 0, output
     assert re.search(r"\n4 passed, 0 failed, 1 skipped in \d+ s\n$", output)
     assert "slowest files" in output and "ask for it with --slow" in output
+
+
+def test_many_engine_files_are_forked_from_what_was_imported_once(suite: Path):
+    """Each of many files has a process of its own, in which the costly module is there already, unless it asks for a
+    fresh one; one that the engine takes down, one that hangs and one that fails are told as where each starts anew.
+    With --slow each does.
+    """
+    for name in "abcdefg":
+        _add(suite, f"isaaclab/test_{name}.py", NEEDS_ITS_OWN_PROCESS + IMPORTED_BEFORE)
+    _add(suite, "isaaclab/test_k.py", STARTS_ANEW)
+    for name, text in (("h", CRASHES), ("i", FAILS), ("j", HANGS)):
+        _add(suite, f"isaaclab/test_{name}.py", text)
+    code, output = _run(suite, "--timeout", "8", "--imported-once", "this,not_installed_anywhere")
+    assert code == 1, output
+    assert "17 passed, 3 failed" in output and "SIGSEGV" in output and "ended after 8 s" in output
+    assert "assert 1 == 2" in output and output.count("The Zen of Python") == 1
+    assert output.count("  2 passed, 0 failed, 0 skipped, ") == 7 and " s of the processor" in output
+    for name in "hij":
+        (suite / "tests" / "isaaclab" / f"test_{name}.py").unlink()
+    code, output = _run(suite, "--slow", "tests/isaaclab")
+    assert code == 1 and "8 passed, 7 failed" in output
 
 
 def test_one_failure_fails_the_run(suite: Path):

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from nerd_core.network.architectures.residual import ResidualMlpCfg
-from nerd_core.network.tokens import TokenCfg
+from nerd_core.network.token_config import TokenCfg
 from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.predictor import Predictor
 from nerd_core.training.losses import StateScale

@@ -15,7 +15,7 @@ from nerd_core.contact.grounds import PlaneGround
 from nerd_core.mechanics.config import MechanicsCfg
 from nerd_core.mechanics.step import Mechanics
 from nerd_core.robot.frames import ChangeCodec
-from nerd_core.robot.spec import Control, Mimic, RobotSpec
+from nerd_core.robot.spec import Actuator, ActuatorLaw, Control, Mimic, RobotSpec
 from support.robots import ant, driven, random_state, random_tree, with_inertias
 
 CONSTANTS = MechanicsCfg(substeps=4, hidden=0, slots=32, constraint_law="fitted")
@@ -65,6 +65,27 @@ def stopped_tree(seed: int, floating: bool) -> RobotSpec:
     return replace(spec, joints=tuple(replace(each, lower=-0.5, upper=0.8, wraps=False) for each in spec.joints))
 
 
+MOTORS = (
+    Actuator("DCMotor", law=ActuatorLaw(8.0, 0.5, effort_limit=6.0, saturation_effort=7.0, velocity_limit=1.0)),
+    Actuator("IdealPDActuator", law=ActuatorLaw(8.0, 0.5, effort_limit=6.0)),
+    Actuator("RemotizedPDActuator", law=ActuatorLaw(8.0, 0.5, effort_table=((-0.6, 1.0), (0.0, 4.0), (0.7, 2.0)))),
+    None,
+)
+
+
+def motor_tree(seed: int, floating: bool) -> RobotSpec:
+    """A small random tree whose joints have motors outside of the engine, by all their laws in turn, but for one in
+    four that has a drive of the engine, with targets of all kinds.
+    """
+    tree = with_inertias(random_tree(seed, bodies=7, floating=floating))
+    spec = driven(tree, lower=-1.0, upper=1.0, wraps=False, stiffness=3.0, damping=0.5)
+    joints = []
+    for i, joint in enumerate(spec.joints):
+        motor = MOTORS[i % len(MOTORS)]
+        joints.append(joint if motor is None else replace(joint, actuator=motor, stiffness=0.0, damping=0.0))
+    return replace(spec, joints=tuple(joints))
+
+
 CASES = {
     "ant with rules": (with_inertias(ant()), replace(CONSTANTS, hidden=16)),
     "ant whose friction slides": (replace(with_inertias(ant()), decimation=1), CONSTANTS),
@@ -79,6 +100,8 @@ CASES = {
     "engine: stops, fixed": (stopped_tree(3, False), replace(ENGINE, hidden=8, substeps=3)),
     "engine: drives and damping, floating": (busy_tree(3, True), ENGINE),
     "engine: followers, floating": (finger_tree(2, True), ENGINE),
+    "engine: motors, floating": (motor_tree(6, True), replace(ENGINE, substeps=2)),
+    "motors, fixed": (motor_tree(4, False), replace(CONSTANTS, substeps=2)),
 }
 
 

@@ -53,7 +53,7 @@ def find_checkpoint(name_or_path: str | Path) -> Path:
     if str(name_or_path) in shipped:
         return shipped[str(name_or_path)]
     near = difflib.get_close_matches(str(name_or_path), shipped, n=1)
-    hint = f"did you mean '{near[0]}'?" if near else f"shipped are: {', '.join(shipped) or 'none'}"
+    hint = (f"did you mean '{near[0]}'? " if near else "") + f"shipped are: {', '.join(shipped) or 'none'}"
     raise UnknownCheckpoint(
         f"got the model '{name_or_path}', expected a directory or the name of a shipped model; {hint}"
     )

@@ -59,7 +59,7 @@ def test_a_cube_rests_where_four_springs_carry_it():
     assert float(states[0, -1, 7:].abs().max()) < 1e-4
 
 
-@pytest.mark.parametrize("coefficient", [0.1, 0.3])
+@pytest.mark.parametrize("coefficient", [pytest.param(0.1, marks=pytest.mark.long), 0.3])
 def test_friction_slows_a_sliding_cube_by_coulombs_law(coefficient: float):
     """A cube that slides flat loses mu g of its speed in a second, until it is at rest."""
     model = cube_model(friction_coefficient=coefficient, slip_speed=0.002)

@@ -85,6 +85,7 @@ def test_contacts_follow_the_joint_of_their_link():
     mechanics = mechanics_of(spec)
     contacts = mechanics.solver.contacts
     joints = joint_order(spec, mechanics.multibody.depth_first)
+    assert joints == [0, 1] and joint_order(spec, [0, 2, 1]) == [1, 0]
     assert joints_before(spec, mechanics.multibody.depth_first, joints) == [0, 1, 2]
     assert contacts.turns.tolist() == [0, 1, 1, 1, 1, 2, 2, 2, 2]
     lower = is_lower_end(spec, contacts.slots.tolist())
@@ -117,7 +118,8 @@ def test_each_end_has_half_of_the_friction_that_both_normals_allow():
 
 def test_a_batch_solves_each_robot_as_it_would_alone(monkeypatch: pytest.MonkeyPatch):
     """Robots of which some touch the ground with their feet and some with the ball on the base go the same way in one
-    batch as one by one, whether or not those whose turn it is not are skipped.
+    batch as one by one, whether or not those whose turn it is not are skipped; and those that touch with the ball alone
+    as where every contact has a place, and so a single turn.
     """
     monkeypatch.setenv(verification.SWITCH, "0")
     spec = biped()
@@ -126,6 +128,9 @@ def test_a_batch_solves_each_robot_as_it_would_alone(monkeypatch: pytest.MonkeyP
     together = change_by(mechanics, state, control)
     alone = torch.cat([change_by(mechanics, state[i : i + 1], control[i : i + 1]) for i in range(8)])
     torch.testing.assert_close(together, alone, rtol=1e-9, atol=1e-11)
+    placed, on_ball = mechanics_of(spec, slots=9).double(), slice(4, None, 2)
+    assert placed.solver._turns.is_fixed and not mechanics.solver._turns.is_fixed
+    torch.testing.assert_close(change_by(placed, state, control)[on_ball], together[on_ball], rtol=1e-9, atol=1e-11)
     monkeypatch.setattr("nerd_core.mechanics.gauss_seidel.nobody", lambda due: False)
     torch.testing.assert_close(change_by(mechanics, state, control), together, rtol=1e-9, atol=1e-11)
 

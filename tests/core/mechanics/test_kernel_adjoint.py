@@ -9,7 +9,6 @@ import copy
 import logging
 import math
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 import torch
@@ -17,8 +16,7 @@ import torch
 from nerd_core.contact.contacts import Contacts
 from nerd_core.mechanics.kernel import verification
 from nerd_core.mechanics.step import Mechanics
-from nerd_core.robot.spec import Actuator, ActuatorLaw, Control
-from support.adjoint_cases import CASES, CONSTANTS, ENGINE, ENVS, apart, doubled, mechanics_of, situation, with_kernel
+from support.adjoint_cases import CASES, CONSTANTS, ENVS, apart, doubled, mechanics_of, situation, with_kernel
 from support.robots import cartpole, with_inertias
 
 pytest.importorskip("warp", reason="needs Warp, which Isaac Lab brings")
@@ -220,21 +218,43 @@ def test_pytorch_differentiates_where_the_adjoint_cannot(
     assert all(kernel is not None for kernel in mechanics._kernels.values())
 
 
-def test_what_the_adjoint_does_not_know_is_left_to_pytorch(caplog: pytest.LogCaptureFixture):
-    """With motors outside of the engine, which it does not know, PyTorch differentiates, and one line says so."""
-    plain = with_inertias(cartpole())
-    motor = Actuator("IdealPDActuator", law=ActuatorLaw(stiffness=8.0, damping=0.5, effort_limit=6.0))
-    none = {"stiffness": 0.0, "damping": 0.0, "effort_limit": math.inf, "wraps": False}
-    joints = tuple(replace(each, actuator=motor, **none) for each in plain.joints)  # pyright: ignore[reportArgumentType]
-    spec = replace(plain, joints=joints, controls=tuple(Control(each.name, "position") for each in joints))
-    situated, mechanics = situation(spec), mechanics_of(spec, ENGINE)
+@pytest.mark.parametrize("spoiled", ["smooth", "delayed"])
+def test_what_no_kernel_knows_is_left_to_pytorch(spoiled: str, caplog: pytest.LogCaptureFixture):
+    """Smooth contacts, and motors whose efforts a task computes: PyTorch steps and differentiates by itself, and one
+    line says so, once.
+    """
+    spec, cfg = CASES["motors, fixed"]
+    situated, mechanics = situation(spec), mechanics_of(spec, cfg)
+    if spoiled == "smooth":
+        mechanics = mechanics.smoothed(0.05)
+    else:
+        mechanics.actuators.source = lambda step, pos, vel: -0.1 * vel
     verification._warned.clear()
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
-            derivatives(mechanics, mechanics, torch.ones(ENVS, 1), *situated)
-    assert list(mechanics._gradients.values()) == [None]
-    lines = [each for each in (record.getMessage() for record in caplog.records) if "adjoint" in each]
-    assert len(lines) == 1 and "actuators outside of the engine" in lines[0]
+            found = derivatives(mechanics, mechanics, torch.ones(ENVS, 1), *situated)[1]["state"]
+    exact = copy.deepcopy(mechanics).double()
+    doubles = situated[0].double(), situated[1].double(), doubled(situated[2])
+    truth = derivatives(exact, exact, torch.ones(ENVS, 1).double(), *doubles)[1]["state"]
+    assert not mechanics._kernels and apart(found, truth).median() < 1.0e-4
+    lines = [record.getMessage() for record in caplog.records]
+    assert len(lines) == 1 and {"smooth": "smooth contacts", "delayed": "whose efforts a task"}[spoiled] in lines[0]
+
+
+def test_motors_at_their_limits_pass_nothing_to_their_targets():
+    """Of motors of each law some are at a limit in all physics steps of a control step, and have no derivative by their
+    targets; others have one.
+    """
+    spec, cfg = CASES["motors, fixed"]
+    mechanics, situated = mechanics_of(spec, cfg), situation(spec)
+    found = derivatives(with_kernel(mechanics), mechanics, torch.ones(ENVS, 1), *situated)[1]["control"]
+    seen = set()
+    for column, control in enumerate(spec.controls):
+        motor = spec.joints[spec.joint_names.index(control.joint)].actuator
+        if motor is not None and control.kind == "position":
+            seen.add(motor.kind)
+            assert 0.02 < float((found[:, column] == 0.0).float().mean()) < 0.98, motor.kind
+    assert seen == {"IdealPDActuator", "DCMotor", "RemotizedPDActuator"}
 
 
 ADJOINT = "nerd_core.mechanics.kernel.adjoint.robot"

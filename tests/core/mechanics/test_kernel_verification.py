@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import sys
 import types
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
@@ -24,11 +25,21 @@ TOLERANCE = 1.0e-3
 """Of the size of a number, beside one. Written down here once more, so that it cannot be loosened unseen."""
 
 
+@dataclass
+class Wrong:
+    """By how much a step with a memory is off."""
+
+    state: float = 0.0
+    memory: float = 0.0
+    only_later: bool = False
+    """Whether only a step is that begins with feet that were put down before."""
+
+
 class Trial:
     """The check of a kernel that says what PyTorch says, and something more."""
 
     def __init__(self, spec: RobotSpec, monkeypatch: pytest.MonkeyPatch, size: float = 0.0):
-        self.spec, self.size, self.seen = spec, size, []
+        self.spec, self.size, self.seen, self.wrong_memory = spec, size, [], Wrong()
         trial = self
 
         class Kernel:
@@ -37,6 +48,12 @@ class Trial:
 
             def __call__(self, state: torch.Tensor, control: torch.Tensor, contacts: Contacts | None) -> torch.Tensor:
                 return trial.reference(state, control, contacts) + trial.error(state)
+
+            def with_memory(self, state, control, contacts, memory, rows=None):
+                next_state, after = trial.remembering(state, control, contacts, memory)
+                wrong = trial.wrong_memory
+                where = (memory != 0.0).any() if wrong.only_later else True
+                return next_state + wrong.state * where, after + wrong.memory * where
 
         fake = types.ModuleType("nerd_core.mechanics.kernel.robot")
         fake.RobotKernel = Kernel  # pyright: ignore[reportAttributeAccessIssue]
@@ -48,14 +65,22 @@ class Trial:
         self.seen.append((state.clone(), control.clone(), contacts))
         return torch.full_like(state, self.size)
 
-    def accepts(self, error: object) -> bool:
+    def remembering(
+        self, state: torch.Tensor, control: torch.Tensor, contacts: Contacts | None, memory: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """A step that counts how often it was taken."""
+        return torch.full_like(state, self.size) + memory.mean(), memory + 1.0
+
+    def accepts(self, error: object, remembers: bool = False) -> bool:
         """Whether a kernel with an error, a function of the states, is given out."""
         self.error = error if callable(error) else lambda state: torch.full_like(state, error)
         mechanics = Mechanics(self.spec, ChangeCodec(self.spec), MechanicsCfg(hidden=0), bool(self.spec.slots))
         state = random_state(self.spec, 40, seed=0, spread=0.3)
         control = torch.zeros(40, self.spec.control_dim)
         solver = next(module for module in mechanics.modules() if type(module).__name__ == "ConstraintSolver")
-        found = verification.verified_kernel(self.spec, solver, 0.5, state, control, self.reference)
+        remembering = self.remembering if remembers else None
+        args = self.spec, solver, 0.5, state, control, self.reference
+        found = verification.verified_kernel(*args, remembering=remembering)
         return found is not None
 
 
@@ -110,3 +135,35 @@ def test_the_trial_has_stops_and_contacts(monkeypatch: pytest.MonkeyPatch):
     assert isinstance(contacts, Contacts)
     radius = torch.tensor([slot.radius for slot in spec.slots])
     assert 0.05 < float((contacts.distance < radius).float().mean()) < 0.5
+
+
+@pytest.mark.parametrize("only_later", [False, True])
+@pytest.mark.parametrize("part", ["state", "memory"])
+def test_a_kernel_that_is_wrong_about_where_feet_were_put_down_is_refused(
+    part: str, only_later: bool, monkeypatch: pytest.MonkeyPatch
+):
+    """Of a robot whose friction has a memory, steps with one are tried, too: their states and what they remember,
+    without feet on the ground before and with them. Of others nothing of that is asked.
+    """
+    trial = Trial(with_inertias(ant()), monkeypatch)
+    assert trial.accepts(0.0, remembers=True)
+    trial.wrong_memory = Wrong(**{part: 4.0 * TOLERANCE}, only_later=only_later)
+    assert not trial.accepts(0.0, remembers=True) and trial.accepts(0.0)
+
+
+def test_mechanics_whose_friction_has_a_memory_try_it(monkeypatch: pytest.MonkeyPatch):
+    """The kernel of a robot that has feet is tried with a memory by mechanics; that of one that touches nothing is
+    not.
+    """
+    asked = []
+
+    def verified(*args: object) -> None:
+        asked.append(args[-1])
+
+    monkeypatch.setattr("nerd_core.mechanics.step.verified_kernel", verified)
+    for spec in (with_inertias(ant()), replace(with_inertias(cartpole()), slots=())):
+        cfg = MechanicsCfg(hidden=0, substeps=4, constraint_law="engine")
+        mechanics = Mechanics(spec, ChangeCodec(spec), cfg, bool(spec.slots))
+        state, control = random_state(spec, 4, seed=0, spread=0.3), torch.zeros(4, spec.control_dim)
+        mechanics._kernel_for(state, control, None, None)
+        assert (asked.pop() is not None) == mechanics.has_memory == bool(spec.slots)

@@ -20,7 +20,7 @@ from nerd_core.robot.physical_parameters import OWN_SHAPES, PhysicalParameters, 
 from nerd_core.robot.spec import RobotSpec
 from support.robots import ant, cartpole, driven, random_state, random_tree, with_inertias
 
-CFG = MechanicsCfg(substeps=4, hidden=0, slots=8)
+CFG = MechanicsCfg(substeps=2, hidden=0, slots=8)
 ENVS = 6
 IN_SPECIFICATION = specified(with_inertias(ant())).given
 DECISIONS = "joint_friction", "bounce_threshold"

@@ -16,6 +16,7 @@ from nerd_core.contact.contacts import ContactModel
 from nerd_core.contact.grounds import PlaneGround
 from nerd_core.mechanics import engine_settings
 from nerd_core.mechanics.config import MechanicsCfg
+from nerd_core.mechanics.kernel import verification
 from nerd_core.mechanics.multibody import Multibody
 from nerd_core.mechanics.self_contacts import SelfContacts
 from nerd_core.mechanics.step import Mechanics
@@ -136,10 +137,12 @@ def test_bodies_stop_each_other_and_keep_their_momentum(name: str):
     assert 1.0 - float(through[0] - through[1]) < touching - 0.1
 
 
-def test_joints_have_the_last_word():
+@pytest.mark.parametrize("kernels", ["0", "1"], ids=["PyTorch", "kernel"])
+def test_joints_have_the_last_word(kernels: str, monkeypatch: pytest.MonkeyPatch):
     """As in the engine, contacts between bodies are solved before joints: after a single iteration a joint that a
     strong drive holds is at rest, though the other body pushes against its own.
     """
+    monkeypatch.setenv(verification.SWITCH, kernels)
     spec = pair_of(SPHERE, SMALL)
     held = replace(spec.joints[0], damping=1.0e6)
     spec = replace(spec, joints=(held, spec.joints[1]), decimation=1)

@@ -18,7 +18,7 @@ from nerd_core.mechanics.multibody import Multibody
 from nerd_core.mechanics.precision import exact_products
 from nerd_core.mechanics.step import Mechanics
 from nerd_core.network.architectures.residual import ResidualMlpCfg
-from nerd_core.network.tokens import TokenCfg
+from nerd_core.network.token_config import TokenCfg
 from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.mechanics_prior import MechanicsPriorCfg
 from nerd_core.predictor.predictor import Predictor

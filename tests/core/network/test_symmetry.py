@@ -14,7 +14,7 @@ from nerd_core.contact.grounds import PlaneGround
 from nerd_core.network.architectures.residual import ResidualMlpCfg
 from nerd_core.network.architectures.transformer import TransformerCfg
 from nerd_core.network.symmetry import SignedPermutation, Views, change_view, image, symmetries_of
-from nerd_core.network.tokens import TokenCfg
+from nerd_core.network.token_config import TokenCfg
 from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.predictor import Predictor
 from nerd_core.robot.frames import ChangeCodec

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from nerd_core.contact.contacts import ContactModel
 from nerd_core.contact.grounds import PlaneGround
 from nerd_core.network.normalisation import Normaliser
-from nerd_core.network.tokens import FINE_SCALE, GAP_BAND, TokenCfg, Tokenizer
+from nerd_core.network.token_config import FINE_SCALE, GAP_BAND, TokenCfg
+from nerd_core.network.tokens import Tokenizer
 from nerd_core.robot.frames import (
     ChangeCfg,
     ChangeCodec,

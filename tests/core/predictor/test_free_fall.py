@@ -14,7 +14,8 @@ from nerd_core.contact.grounds import PlaneGround
 from nerd_core.data.dataset import TrajectoryBatch
 from nerd_core.network.architectures.residual import ResidualMlpCfg
 from nerd_core.network.symmetry import image, symmetries_of
-from nerd_core.network.tokens import CONTACT_REACH, TokenCfg
+from nerd_core.network.token_config import TokenCfg
+from nerd_core.network.tokens import CONTACT_REACH
 from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.free_fall import FreeFallCfg
 from nerd_core.predictor.free_motion import FreeMotion, FreeMotionCfg

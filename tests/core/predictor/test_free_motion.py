@@ -15,7 +15,7 @@ from nerd_core.data.layout import ShardMeta
 from nerd_core.data.shards import ShardWriter
 from nerd_core.network.architectures.residual import ResidualMlpCfg
 from nerd_core.network.architectures.transformer import TransformerCfg
-from nerd_core.network.tokens import TokenCfg
+from nerd_core.network.token_config import TokenCfg
 from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.free_motion import FreeMotion, FreeMotionCfg
 from nerd_core.predictor.predictor import Predictor

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from nerd_core import checkpoint
 from nerd_core.network.architectures.residual import ResidualMlpCfg
-from nerd_core.network.tokens import TokenCfg
+from nerd_core.network.token_config import TokenCfg
 from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.motion_bounds import LARGEST
 from nerd_core.predictor.prediction import Prediction

@@ -12,7 +12,7 @@ import torch
 
 from nerd_core.contact.grounds import PlaneGround
 from nerd_core.dynamics import NeuralDynamics, rollout
-from nerd_core.network.tokens import TokenCfg
+from nerd_core.network.token_config import TokenCfg
 from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.free_fall import FreeFallCfg
 from nerd_core.predictor.mechanics_prior import MechanicsPriorCfg

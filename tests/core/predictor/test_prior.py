@@ -16,7 +16,7 @@ from nerd_core.files.kinds import Kinds, OfKind, UnknownKind
 from nerd_core.mechanics.step import Mechanics
 from nerd_core.network.architectures.residual import ResidualMlpCfg
 from nerd_core.network.config import NetworkCfg
-from nerd_core.network.tokens import TokenCfg
+from nerd_core.network.token_config import TokenCfg
 from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.free_fall import FreeFallCfg
 from nerd_core.predictor.free_motion import FreeMotionCfg

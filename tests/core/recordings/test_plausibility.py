@@ -46,6 +46,12 @@ def clean(kind: str) -> RecordingSet:
     return simulated(kind, 1000)
 
 
+@functools.cache
+def of_real_file(name: str) -> PhysicsReport:
+    """What is found in a file of real measurements, looked for once."""
+    return check_physics(read_recordings(real_file(name)))
+
+
 def changed(recordings: RecordingSet, change: Callable[[Recording], Recording]) -> RecordingSet:
     """Recordings after a change of each run."""
     return replace(recordings, recordings=tuple(change(each) for each in recordings.recordings))
@@ -206,7 +212,7 @@ def test_what_is_odd_in_the_real_files_is_found(name: str, quantity: str, true: 
     """The length scale of two percent, the tilt of 1.7 degrees, the frame rate of 502 instead of 400: each within a
     tenth of its value, and among the findings.
     """
-    report = check_physics(read_recordings(real_file(name)))
+    report = of_real_file(name)
     assert abs(value(report, quantity) - true) < within
     assert next(each for each in report.measurements if each.name == quantity).deviates
 

@@ -23,6 +23,18 @@ EXACT = {
     "when the disk is full at the first save": Trial("overwriting", End("full disk", 1, of="open .last.writing")),
 }
 
+QUICK = (
+    "before the first save",
+    "between the two renames of 'last'",
+    "within the move of the earlier run",
+    "before the earlier run has its new name",
+    "when the disk is full at the first save",
+)
+"""One of each kind; the others, three seconds each, belong to the tier ci."""
+TRIALS = [
+    pytest.param(trial, id=name, marks=() if name in QUICK else pytest.mark.long) for name, trial in EXACT.items()
+]
+
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory):
@@ -31,7 +43,7 @@ def bench(tmp_path_factory):
         yield Bench(tmp_path_factory.mktemp("killed"), trainings)
 
 
-@pytest.mark.parametrize("trial", EXACT.values(), ids=EXACT)
+@pytest.mark.parametrize("trial", TRIALS)
 def test_a_training_that_was_killed_goes_on_to_the_same_weights(bench, trial):
     """Either --resume or the plain command goes on; nothing that was saved is lost, an earlier run neither."""
     outcome = bench.run(trial)

@@ -14,7 +14,7 @@ from nerd_core.data.sampler import WindowSampler
 from nerd_core.network.architectures.mlp import MlpCfg
 from nerd_core.network.architectures.residual import ResidualMlpCfg
 from nerd_core.network.config import NetworkCfg
-from nerd_core.network.tokens import TokenCfg
+from nerd_core.network.token_config import TokenCfg
 from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.free_motion import FreeMotionCfg
 from nerd_core.predictor.mechanics_prior import MechanicsPriorCfg

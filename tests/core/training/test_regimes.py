@@ -15,7 +15,7 @@ from nerd_core.contact.grounds import PlaneGround
 from nerd_core.data.dataset import TrajectoryBatch, TrajectoryDataset
 from nerd_core.data.sampler import WindowSampler
 from nerd_core.network.architectures.residual import ResidualMlpCfg
-from nerd_core.network.tokens import TokenCfg
+from nerd_core.network.token_config import TokenCfg
 from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.predictor import Predictor
 from nerd_core.training.losses import one_step_loss

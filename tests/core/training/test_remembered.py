@@ -20,6 +20,7 @@ from nerd_core.predictor.mechanics_prior import MechanicsPriorCfg
 from nerd_core.predictor.predictor import MEMORY, Predictor
 from nerd_core.training.config import TrainCfg
 from nerd_core.training.losses import StateScale, one_step_loss, rollout_loss
+from nerd_core.training.metrics import open_loop
 from nerd_core.training.optimiser import OptimiserCfg
 from nerd_core.training.remembered import RememberedTrajectories, remembered
 from nerd_core.training.run import Run, train, update_weights
@@ -152,6 +153,23 @@ def test_what_is_replayed_comes_with_a_memory():
     assert batch.memory is not None and batch.memory.any()
 
 
+def test_validation_windows_begin_with_a_memory():
+    """Roll-outs of a validation that begin in the middle of a trajectory go on from where feet were put down: motion
+    that the model made itself is met a thousand times better than without.
+    """
+    cfg = {"validation_windows": 60, "validation_horizons": (5,), "validation_trajectories": 4, "validation_steps": 0}
+    scores, windows = {}, {}
+    for count in (10_000, 0):
+        settings = TrainCfg(updates=1, batch_size=16, regimes=False, remembered=count, **cfg)
+        with Run(fresh(), recorded(), recorded(), settings, None, resume=False, quiet=True) as run:
+            run.validate()
+            scores[count] = run.history[-1]["score"]
+        data = remembered(fresh(), recorded(), count, 0)
+        windows[count] = open_loop(fresh(), data, 5, 60, anywhere=True).held_score()
+    assert windows[10_000] < 1e-3 * windows[0] and scores[10_000] < 0.1 * scores[0]
+
+
+@pytest.mark.long  # three trainings of an Ant; the loss with a memory is tested above
 def test_a_run_learns_with_a_memory_and_goes_on_the_same(tmp_path):
     """The loss of a training on what a model with memory has made is smaller with a memory than without. A run that
     goes on has the same data as one that was not interrupted, and ends with the same weights, to the last bit.

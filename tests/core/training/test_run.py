@@ -21,7 +21,7 @@ from nerd_core import checkpoint
 from nerd_core.network.architectures.residual import ResidualMlpCfg
 from nerd_core.network.architectures.transformer import TransformerCfg
 from nerd_core.network.config import NetworkCfg
-from nerd_core.network.tokens import TokenCfg
+from nerd_core.network.token_config import TokenCfg
 from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.predictor import Predictor
 from nerd_core.training.config import RolloutCfg, TrainCfg, TrainingError
@@ -68,7 +68,13 @@ def in_process(code: str, *words: str | Path, launcher: tuple[str, ...] = ()) ->
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
 
 
-@pytest.mark.parametrize(("model", "kind"), [(SMALL, "soap"), (MEMORY, "adamw")])
+@pytest.mark.parametrize(
+    ("model", "kind"),
+    [
+        pytest.param(SMALL, "soap", id="soap"),
+        pytest.param(MEMORY, "adamw", id="adamw", marks=pytest.mark.long),  # a second process that imports everything
+    ],
+)
 def test_killed_run_ends_with_the_same_weights(model, kind, tmp_path):
     """A run that gets SIGKILL between two saves and is resumed ends as one that was not, to the last bit."""
     cfg = replace(FULL, optimiser=OptimiserCfg(kind=kind, precondition_frequency=4))
@@ -98,6 +104,7 @@ train(fresh({model!r}), make_data(20, 12, seed=0), make_data(6, 12, seed=1, pass
     assert torch.equal(weights(checkpoint.load(tmp_path / "best")), weights(resumed))
 
 
+@pytest.mark.long  # two more processes that import everything
 def test_two_processes_train_as_one(tmp_path):
     """Two processes under torchrun with half a batch each follow one process with the whole batch."""
     data, alone = make_data(20, 12, seed=0), fresh()
@@ -265,11 +272,13 @@ def test_validations_do_not_eat_the_time(monkeypatch):
     usual, data, valid = training.open_loop, make_data(20, 12, seed=0), make_data(6, 12, seed=1, passive=True)
 
     def slow(*words, **more):
-        time.sleep(0.3)
+        time.sleep(delay)
         return usual(*words, **more)
 
     monkeypatch.setattr(training, "open_loop", slow)
+    delay = 0.3
     cfg = replace(FULL, validations=10, validation_steps=0)
     hurried = train(fresh(), data, valid, replace(cfg, updates=None, minutes=0.03), quiet=True)
     assert 1 <= len(hurried.history) <= 4
+    delay = 0.03
     assert len(train(fresh(), data, valid, replace(cfg, updates=20), quiet=True).history) == 10

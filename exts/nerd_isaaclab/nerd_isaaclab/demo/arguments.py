@@ -1,8 +1,8 @@
 # Copyright (c) 2026, The nerd_isaaclab developers.
 # SPDX-License-Identifier: BSD-3-Clause
 
-"""The arguments of ``nerd generate``, ``train``, ``models init``, ``evaluate``, ``rl train`` and ``transfer`` for the
-items of a recipe.
+"""The arguments of ``nerd generate``, ``data teach``, ``train``, ``models init``, ``evaluate``, ``rl train`` and
+``transfer`` for the items of a recipe.
 
 The phases run these commands, and a model's card shows them: both take them from here.
 """
@@ -58,6 +58,8 @@ def generate(item: Collection, here: Path, step: Step, policy: Path | str | None
         step: Its place in the recipe.
         policy: Log folder of the policy that drives the robot, if one does.
     """
+    if item.teacher:
+        return _teach(item, here, step)
     words: list[object] = ["--task", item.task, "--out", here / step.name / "data", "--transitions", item.transitions]
     words += ["--steps", item.steps, "--num-envs", item.num_envs, "--workers", item.workers, "--seed", item.seed]
     words += item.options
@@ -66,6 +68,16 @@ def generate(item: Collection, here: Path, step: Step, policy: Path | str | None
     if item.visited:
         words += ["--visited", here / str(step.previous) / "best"]
     return ["generate", *map(str, words)]
+
+
+def _teach(item: Collection, here: Path, step: Step) -> Arguments:
+    """Arguments for a collection of what a model does in states of the solver's motion."""
+    words: list[object] = [*(here / each / "data" for each in step.recorded), "--teacher", item.teacher]
+    words += ["--out", here / step.name / "data", "--transitions", item.transitions, "--steps", item.steps]
+    words += ["--seed", item.seed, *item.options]
+    if item.visited:
+        words += ["--visited", here / str(step.previous) / "best"]
+    return ["data", "teach", *map(str, words)]
 
 
 def train(item: Training, here: Path, step: Step, resume: bool = False) -> Arguments:

@@ -144,11 +144,9 @@ def _limits(results: Mapping[str, Any]) -> list[str]:
     ]
     for taught in [item for stage in recipe["stages"] for item in stage["collections"]]:
         options = f", {' '.join(taught['options'])}" if taught["options"] else ""
-        limits.insert(
-            1,
-            f"It has seen {taught['transitions']:,} transitions of {taught['task']} in pieces of {taught['steps']} "
-            f"steps{options}.",
-        )
+        source = f"what the model `{taught['teacher']}` does" if taught.get("teacher") else taught["task"]
+        seen = f"It has seen {taught['transitions']:,} transitions of {source} in pieces of {taught['steps']} steps"
+        limits.insert(1, f"{seen}{options}.")
     return limits
 
 

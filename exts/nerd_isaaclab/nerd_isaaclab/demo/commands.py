@@ -74,7 +74,7 @@ class Commands:
         with contextlib.ExitStack() as stack:
             stream = None if log is None else stack.enter_context(open(log, "w", encoding="utf-8"))
             process = subprocess.Popen(
-                [sys.executable, "-m", "nerd_core", *arguments],
+                [sys.executable, "-P", "-m", "nerd_core", *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=stream,

@@ -121,18 +121,24 @@ def _collect(item: Collection, step: Step, commands: Commands) -> Phase:
     def run(folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
         policy = None if driver is None else log_folder(folder.parent.absolute() / driver)
         words = arguments.generate(item, folder.parent.absolute(), step, policy)
-        said = commands.nerd(words, threads=ENGINE_THREADS)
+        said = commands.nerd(words, threads=network_threads() if item.teacher else ENGINE_THREADS)
+        if item.teacher:
+            made = _read(folder / "data/manifest.json")
+            return {"report": {name: made[name] for name in ("transitions", "trajectories")}, "commands": [said]}
         return {"report": _read(folder / "data/report.json"), "commands": [said]}
 
+    purpose = "PhysX moves the robot from random states with random efforts; the model learns from these data alone."
+    if item.teacher:
+        purpose = f"The model '{item.teacher}' moves the robot from states of PhysX's motion, or near them, many times."
     previous = (str(step.previous),) if item.visited else ()
     return Phase(
         step.name,
         f"Collect {item.transitions:,} transitions",
-        "PhysX moves the robot from random states with random efforts; the model learns from these data alone.",
+        purpose,
         START_S + item.transitions / (VISIT_RATE if item.visited else COLLECT_RATE),
         to_plain(item),
         run,
-        previous if driver is None else (*previous, driver),
+        (*(step.recorded if item.teacher else ()), *previous, *(() if driver is None else (driver,))),
     )
 
 

@@ -55,6 +55,9 @@ class Collection:
     """Seed of everything that is drawn."""
     visited: bool = False
     """Whether the trajectories begin in states that roll-outs of the model of the stage before reach."""
+    teacher: str = ""
+    """Shipped model that moves the robot instead of the solver, in states of what the stages so far have collected of
+    the solver's motion, or near them (``nerd data teach``); empty for the solver."""
     driven_by: PolicyTraining | None = None
     """Policy that is trained in the model of the stage before, and then drives the robot in the solver."""
     options: tuple[str, ...] = ()
@@ -167,7 +170,11 @@ def smoke(recipe: Recipe) -> Recipe:
                     steps=min(item.steps, 50),
                     workers=1,
                     driven_by=item.driven_by and replace(item.driven_by, iterations=3, num_envs=32),
-                    options=(*item.options, *(("--visited-steps", "20") if item.visited else ())),
+                    options=(
+                        *item.options,
+                        *(("--visited-steps", "20") if item.visited else ()),
+                        *(("--batch", "128") if item.teacher else ()),
+                    ),
                 )
                 for item in stage.collections
             ),

@@ -21,6 +21,8 @@ class Step:
     """Name of its phase."""
     data: tuple[str, ...]
     """Names of the collections to learn from."""
+    recorded: tuple[str, ...]
+    """Names of those that hold the solver's motion."""
     previous: str | None
     """Name of the model training of the stage before."""
     built_in: bool
@@ -36,6 +38,7 @@ def making_steps(recipe: Recipe) -> Iterator[Step]:
         recipe: The recipe.
     """
     data: tuple[str, ...] = ()
+    recorded: tuple[str, ...] = ()
     previous, built_in, collected = None, False, 0
     for number, stage in enumerate(recipe.stages):
         trained: set[str] = set()
@@ -44,13 +47,14 @@ def making_steps(recipe: Recipe) -> Iterator[Step]:
                 policy = driver_name(item.driven_by, previous)
                 if policy not in trained:
                     trained.add(policy)
-                    yield Step(item.driven_by, policy, data, previous, built_in)
+                    yield Step(item.driven_by, policy, data, recorded, previous, built_in)
             name = collection_name(collected)
-            yield Step(item, name, data, previous, built_in)
+            yield Step(item, name, data, recorded, previous, built_in)
             data, collected = (*data, name), collected + 1
-        yield Step(stage.training, training_name(number), data, previous, built_in)
+            recorded = recorded if item.teacher else (*recorded, name)
+        yield Step(stage.training, training_name(number), data, recorded, previous, built_in)
         previous, built_in = training_name(number), stage.free_motion
-        data = () if stage.free_motion else data
+        data, recorded = ((), ()) if stage.free_motion else (data, recorded)
 
 
 def collection_name(index: int) -> str:

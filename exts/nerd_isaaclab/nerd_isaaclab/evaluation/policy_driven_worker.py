@@ -23,6 +23,8 @@ from ..launch.physx_task import physx_task
 if TYPE_CHECKING:
     import torch
 
+    from .policy_driven import PolicyDriven
+
 
 def work(plain: dict[str, Any], report: Report) -> dict[str, Any]:
     """Plays both runs and writes their states.
@@ -58,23 +60,44 @@ def work(plain: dict[str, Any], report: Report) -> dict[str, Any]:
         env.step(torch.zeros(env.num_envs, env.action_manager.total_action_dim, device=env.device))
         env.load_nerd_checkpoint(str(order.model))
         read = RobotState(env.robot, env.robot_spec, env.scene.env_origins).read
-        taken: list[torch.Tensor] = []
-
-        def follow(step: int, observed: Any) -> torch.Tensor:
-            taken.append(policy(observed["policy"]))
-            return taken[-1]
-
         with torch.inference_mode():
-            truth, fell = run(env, read, "physx", order.seed, order.steps, follow)
-            again = (lambda step, observed: taken[step]) if order.actions else follow
-            states, ended = run(env, read, "neural", order.seed, order.steps, again)
-        if not torch.equal(truth[:, 0], states[:, 0]):
-            raise ValueError(
-                f"the starts of {order.task} differ though their seed is the same: there is nothing to compare"
-            )
-        truth, states, ended, whole = (each.cpu().numpy() for each in (truth, states, ended, fell == 0))
+            found = play_twice(env, read, order, policy)
+        truth, states, ended, whole = (each.cpu().numpy() for each in found)
         np.savez(Path(order.out, STATES), truth=truth, states=states, ended=ended, whole=whole)
     return {}
+
+
+def play_twice(
+    env: Any, read: Callable[[], torch.Tensor], order: PolicyDriven, policy: Callable[[torch.Tensor], torch.Tensor]
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Plays a policy in the solver, and then in the model from the same starts.
+
+    Args:
+        env: The environment.
+        read: Gives the states of the robots, shape (N, S).
+        order: Seed, length, and whether the model is given the actions of the solver's run.
+        policy: Gives actions for observations.
+
+    Returns:
+        States in the solver and in the model, shape (N, H + 1, S), the step at which each ended in the model, 0 for
+        never, and whether it went on in the solver, shape (N,).
+    """
+    import torch
+
+    taken: list[torch.Tensor] = []
+
+    def follow(step: int, observed: Any) -> torch.Tensor:
+        taken.append(policy(observed["policy"]))
+        return taken[-1]
+
+    truth, fell = run(env, read, "physx", order.seed, order.steps, follow)
+    again = (lambda step, observed: taken[step]) if order.actions else follow
+    states, ended = run(env, read, "neural", order.seed, order.steps, again)
+    if not torch.equal(truth[:, 0], states[:, 0]):
+        raise ValueError(
+            f"the starts of {order.task} differ though their seed is the same: there is nothing to compare"
+        )
+    return truth, states, ended, fell == 0
 
 
 def run(

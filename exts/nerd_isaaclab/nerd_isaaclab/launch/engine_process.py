@@ -61,7 +61,7 @@ class EngineProcess:
         self._tail: list[str] = []
         self._log = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115  (lives with us)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", module],
+            [sys.executable, "-P", "-m", module],  # -P: a user's folder may hold a queue.py
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,

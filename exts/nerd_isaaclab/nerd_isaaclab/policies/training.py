@@ -112,7 +112,7 @@ def train_policy(cfg: TrainPolicyCfg, out: str | Path, quiet: bool = False) -> T
     log = out / LOG
     with log.open("w", encoding="utf-8") as stream:
         process = subprocess.Popen(
-            [sys.executable, "-m", "nerd_core", "rl", "train", *words],
+            [sys.executable, "-P", "-m", "nerd_core", "rl", "train", *words],
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=stream,

@@ -27,7 +27,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from .. import checkpoint
-from ..checkpoint_names import find_checkpoint
+from ..checkpoint_names import UnknownCheckpoint, find_checkpoint
 from ..files.bounds import bounded, check_bounds
 from ..files.outputs import require_folder
 from ..files.serialization import to_plain
@@ -150,6 +150,9 @@ def _verify(command: Verify) -> int:
             checkpoint.load(place)
             if found.has_training_state:
                 checkpoint.load_training_state(place)
+        except UnknownCheckpoint as error:
+            failures += 1
+            say(f"unknown  {path}: {error}", error=True)
         except (ValueError, OSError) as error:
             failures += 1
             say(f"damaged  {path}: {error}", error=True)

@@ -11,6 +11,7 @@
     nerd data plot data/ant --out ant.png
     nerd data seal data/ant
     nerd data import cube.h5 --split train --out data/cube
+    nerd data teach data/ant --teacher ant --out data/taught
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from ..files.outputs import PICTURES, require_file
 from ..files.serialization import to_plain
 from .data_check import Check, check_data
 from .data_import import Import, import_recordings
+from .data_teach import Teach, teach_data
 from .options import read_options
 from .terminal import console, say
 
@@ -100,13 +102,15 @@ Command = (
     | Annotated[Plot, tyro.conf.subcommand("plot")]
     | Annotated[Seal, tyro.conf.subcommand("seal")]
     | Annotated[Import, tyro.conf.subcommand("import")]
+    | Annotated[Teach, tyro.conf.subcommand("teach")]
 )
 
 
 def main(argv: list[str] | None = None) -> int:
     """Look at datasets of trajectories: measure, check and draw them."""
     command = read_options(Command, sys.argv[1:] if argv is None else argv, "nerd data", __doc__)
-    does = {Info: _info, Stats: _stats, Check: check_data, Plot: _plot, Seal: _seal, Import: import_recordings}
+    does = {Info: _info, Stats: _stats, Check: check_data, Plot: _plot, Seal: _seal}
+    does |= {Import: import_recordings, Teach: teach_data}
     return does[type(command)](command)
 
 

@@ -41,6 +41,7 @@ from .kernel.verification import (
     kernels_rest,
     trial_parameters,
     verified_kernel,
+    warn_once,
 )
 from .torch_step import TorchMechanics
 
@@ -315,23 +316,30 @@ class Mechanics(TorchMechanics):
         joint_wrenches = self._wrenches(own, kept, rows) if joints else ()
         return next_state, BodyForces(kept.normal, kept.friction, *joint_wrenches)
 
+    def _unknown_to_kernels(self) -> str:
+        """What of these mechanics no kernel knows; empty for nothing."""
+        if self.actuators.source is not None or self.actuators.remembering:
+            return "motors that remember, or whose efforts a task computes"
+        if not isinstance(self.solver, ConstraintSolver):
+            return "contacts that give way"
+        return "smooth contacts" if self.solver.smooth_share < 1.0 else ""
+
     def _kernel_for(
         self, state: Tensor, control: Tensor, contacts: Contacts | None, rows: PhysicalParameters | None
     ) -> RobotKernel | None:
         """The kernel, if there is one and it can take this step: in single precision, and differentiated backwards at
         most.
         """
-        if self.actuators.source is not None or self.actuators.remembering:
-            return None
         if torch.compiler.is_compiling() or differentiated_otherwise() or kernels_rest():
             return None
-        if not isinstance(self.solver, ConstraintSolver):
-            return None  # contacts that give way are not in the kernel
-        if self.solver.smooth_share < 1.0:
-            return None  # nor are smooth ones
         tensors = [state, control, self.solver.constants, *(() if contacts is None else contacts.tensors()[:2])]
         if any(each.dtype != torch.float32 or each.device != state.device for each in tensors):
             return None
+        strange = self._unknown_to_kernels()
+        if strange:
+            warn_once(f"the kernel for '{self.spec.name}' does not know {strange}")
+            return None
+        assert isinstance(self.solver, ConstraintSolver)  # the others are not known
         kind = _kind(state, rows)
         if kind not in self._kernels:
             states, controls = _finite(state, control)
@@ -339,7 +347,8 @@ class Mechanics(TorchMechanics):
                 return None  # there will be other states
             parameters = self._trial_parameters(state, kind)
             args = self.spec, self.solver, self._ramp_mean, states, controls
-            self._kernels[kind] = verified_kernel(*args, self._torch_step(parameters), parameters)
+            remembering = self._torch_step_with_memory(parameters) if self.has_memory else None
+            self._kernels[kind] = verified_kernel(*args, self._torch_step(parameters), parameters, remembering)
         return self._kernels[kind]
 
 

@@ -18,7 +18,7 @@ from .tokens import Tokenizer
 
 
 class EquivalentViews(nn.Module):
-    """The views of one robot, see :attr:`nerd_core.network.tokens.TokenCfg.symmetric`. Has no parameters."""
+    """The views of one robot, see :attr:`nerd_core.network.token_config.TokenCfg.symmetric`. Has no parameters."""
 
     def __init__(self, tokenizer: Tokenizer, codec: ChangeCodec, outputs: Collection[str]):
         """Finds the robot's symmetries.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from ..files.bounds import bounded, check_bounds
 from ..network.architectures.transformer import TransformerCfg
 from ..network.config import NetworkCfg
-from ..network.tokens import TokenCfg
+from ..network.token_config import TokenCfg
 from ..robot.frames import ChangeCfg
 from .prior import PriorCfg
 

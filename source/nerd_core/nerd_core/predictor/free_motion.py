@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ..contact.contacts import Contacts
 from ..network.architectures.residual import ResidualMlpCfg
-from ..network.tokens import TokenCfg
+from ..network.token_config import TokenCfg
 from ..robot.frames import ChangeCodec
 from ..robot.spec import RobotSpec
 from .config import PredictorCfg

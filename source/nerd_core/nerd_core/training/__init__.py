@@ -5,7 +5,8 @@
 
 ``run`` has the loop, on one screen, and ``config`` its settings. Before anything else ``feasibility`` looks for device
 and memory; before the first update ``preparation`` sets units and chooses which weights learn. ``losses`` says what is
-minimised, within the ``regimes`` of motion; ``precomputed`` keeps what a prior predicts that does not learn.
+minimised, within the ``regimes`` of motion; ``precomputed`` keeps what a prior predicts that does not learn, and
+``taught`` are data that one model makes for another.
 ``optimiser`` and ``soap`` change the weights, ``ema`` averages them, ``distributed`` joins several processes, and
 ``migration`` reads settings of earlier versions. ``saving`` lets a killed run go on, ``run_folder`` keeps a folder for
 one training at a time and earlier runs from harm, ``data_identity`` tells data from others, ``interrupts`` wait for

@@ -22,7 +22,7 @@ from ..contact.grounds import Ground
 from ..data.dataset import TrajectoryDataset
 from ..dynamics import rollout_states
 from ..predictor.motion_bounds import MotionBounds
-from ..predictor.predictor import Predictor
+from ..predictor.predictor import MEMORY, Predictor
 from ..robot.frames import quat_conjugate, quat_mul, rotvec_from_quat, wrap_to_pi
 from ..robot.guard import StateGuard
 from ..robot.physical_parameters import PhysicalParameters
@@ -144,6 +144,7 @@ def predict(
     controls: Tensor,
     ground: Ground | None = None,
     parameters: PhysicalParameters | None = None,
+    memory: Tensor | None = None,
 ) -> Tensor:
     """Rolls out from first states with given controls. As :func:`nerd_core.dynamics.rollout`, without gradients.
 
@@ -153,12 +154,15 @@ def predict(
         controls: Controls held over each step, shape (B, H, C).
         ground: What the robot stands on. None only if the predictor sees no contacts.
         parameters: What of the robots differs from the specification, leading dimension (B,) or none.
+        memory: What the prior remembers at the beginning, leading dimension (B,); by default nothing.
 
     Returns:
         States, the first included, shape (B, H + 1, S).
     """
-    held, remembered = (lambda step, _: controls[:, step]), predictor.init_cache(state.shape[0], state.device)
-    states = rollout_states(predictor, state, held, controls.shape[1], ground, cache=remembered, parameters=parameters)
+    held, cache = (lambda step, _: controls[:, step]), predictor.init_cache(state.shape[0], state.device)
+    if memory is not None:
+        cache[MEMORY][0] = memory
+    states = rollout_states(predictor, state, held, controls.shape[1], ground, cache=cache, parameters=parameters)
     return torch.stack([state, *states], 1)
 
 
@@ -183,7 +187,8 @@ def open_loop(
     least_steps: int = 0,
     anywhere: bool = False,
 ) -> OpenLoopErrors:
-    """Errors of roll-outs from the beginnings of recorded trajectories, with the recorded controls.
+    """Errors of roll-outs from the beginnings of recorded trajectories, with the recorded controls, and with what is
+    remembered at their first states where the data know it (:mod:`nerd_core.training.remembered`).
 
     Args:
         predictor: The model, of the data's robot.
@@ -216,7 +221,8 @@ def open_loop(
         batch = dataset.gather(which[part], start[part], horizon).to(device)
         steps = max(horizon, least_steps)
         controls = torch.cat([batch.control.roll(turn, 0) for turn in range(math.ceil(steps / horizon))], 1)
-        states = predict(predictor, batch.state[:, 0], controls[:, :steps], ground_of(batch))
+        memory = None if batch.memory is None else batch.memory[:, 0]
+        states = predict(predictor, batch.state[:, 0], controls[:, :steps], ground_of(batch), memory=memory)
         parts.append(_errors(predictor.spec, states, batch.state, predictor.bounds))
     predictor.train(was_training)
     return _join(predictor.spec, parts)

@@ -74,6 +74,28 @@ def gather_statistics(predictor: Predictor, scale: StateScale, data: TrajectoryD
         predictor.finalise_statistics(math.sqrt(square / count) if square else None)
 
 
+def window_samplers(
+    data: TrajectoryDataset, cfg: TrainCfg, processes: Processes
+) -> tuple[WindowSampler, WindowSampler | None]:
+    """Where the windows of the one-step loss and of roll-outs come from, this process's share of each batch.
+
+    Args:
+        data: Trajectories to learn from.
+        cfg: How to train.
+        processes: The processes that train together.
+    """
+    roll, world = cfg.rollout, processes.world
+    if cfg.batch_size % world or roll.batch_size % world:
+        raise TrainingError(
+            f"got batches of {cfg.batch_size} windows and {roll.batch_size} roll-outs for {world} processes, "
+            "expected multiples of their number"
+        )
+    share = {"rank": processes.rank, "world": world}
+    windows = WindowSampler(data, cfg.window_length, cfg.batch_size // world, cfg.seed, **share)
+    rolled = data, roll.steps, roll.batch_size // world, cfg.seed + 1
+    return windows, WindowSampler(*rolled, **share) if roll.weight else None
+
+
 def replay_sampler(
     predictor: Predictor, replay: TrajectoryDataset | None, cfg: TrainCfg, processes: Processes
 ) -> WindowSampler | None:
@@ -99,4 +121,4 @@ def replay_sampler(
     return WindowSampler(known, cfg.window_length, count, cfg.seed + 2, **share)
 
 
-__all__ = ["choose_parts", "gather_statistics", "replay_sampler"]
+__all__ = ["choose_parts", "gather_statistics", "replay_sampler", "window_samplers"]

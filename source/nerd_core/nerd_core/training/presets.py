@@ -18,7 +18,7 @@ from ..network.architectures.mlp import MlpCfg
 from ..network.architectures.recurrent import RecurrentCfg
 from ..network.architectures.residual import ResidualMlpCfg
 from ..network.architectures.transformer import transformer_cfg
-from ..network.tokens import TokenCfg
+from ..network.token_config import TokenCfg
 from ..predictor.calibrated_mechanics import CalibratedMechanicsCfg
 from ..predictor.config import PredictorCfg
 from ..predictor.mechanics_prior import MechanicsPriorCfg

@@ -81,7 +81,9 @@ class RememberedTrajectories(TrajectoryDataset):
         return memory.unflatten(0, transition.shape)
 
 
-def remembered(predictor: Predictor, data: TrajectoryDataset, count: int, seed: int) -> TrajectoryDataset:
+def remembered(
+    predictor: Predictor, data: TrajectoryDataset, count: int, seed: int, use: str = "learned from"
+) -> TrajectoryDataset:
     """Some whole trajectories with what the prior remembers along them; all data for a prior that remembers nothing.
 
     Args:
@@ -89,6 +91,7 @@ def remembered(predictor: Predictor, data: TrajectoryDataset, count: int, seed: 
         data: Trajectories to learn from.
         count: Transitions at most; 0 for all data, with nothing remembered.
         seed: Decides which trajectories.
+        use: What is done with them, for the message that says how many are left out.
     """
     if not count or predictor.new_memory(1) is None:
         return data
@@ -100,11 +103,12 @@ def remembered(predictor: Predictor, data: TrajectoryDataset, count: int, seed: 
     chosen = data.select(np.sort(order[: max(1, enough)]))
     if len(chosen) < len(data):
         logger.warning(
-            "'%s': %s of %s transitions are learned from, those along which mechanics remember where feet were put "
-            "down: --remembered N for more, 0 for all without that memory",
+            "'%s': %s of %s transitions are %s, those along which mechanics remember where feet were put down: "
+            "--remembered N for more, 0 for all without that memory",
             data.spec.name,
             f"{chosen.transitions:,}",
             f"{data.transitions:,}",
+            use,
         )
     return RememberedTrajectories(chosen, predictor, prior)
 

@@ -43,7 +43,7 @@ from .metrics import OpenLoopErrors
 from .optimiser import make_optimiser
 from .pose_loss import departure, pose_loss
 from .precomputed import CHUNK, PrecomputedTransitions, require_single_steps
-from .preparation import choose_parts, gather_statistics, prior_learns, replay_sampler
+from .preparation import choose_parts, gather_statistics, prior_learns, replay_sampler, window_samplers
 from .regimes import Regimes
 from .remembered import remembered
 from .run_folder import BEST, LAST, LOGS, TRIALS, RunFolder
@@ -178,7 +178,8 @@ class Run:
         self.device = predictor.device
         self.processes = join_processes(self.device)
         self.known = remembered(predictor, data, cfg.remembered and max(cfg.remembered, cfg.precompute), cfg.seed)
-        self.windows, self.rollouts = self._samplers(self.known)
+        self.known_valid: TrajectoryDataset | None = None
+        self.windows, self.rollouts = window_samplers(self.known, cfg, self.processes)
         choose_parts(predictor, cfg.train_parts)
         self.params = [param for param in predictor.parameters() if param.requires_grad]
         self.start = [param.detach().clone() for param in self.params] if cfg.keep else []
@@ -409,19 +410,6 @@ class Run:
         return TrainResult(self.update, self.elapsed / 60.0, errors, self.best, self.lost, rollouts, self.history)
 
     # -- parts -----------------------------------------------------------------------------------------------------
-
-    def _samplers(self, data: TrajectoryDataset) -> tuple[WindowSampler, WindowSampler | None]:
-        """Where the windows of the one-step loss and of roll-outs come from, this process's share of each batch."""
-        cfg, roll, world = self.cfg, self.cfg.rollout, self.processes.world
-        if cfg.batch_size % world or roll.batch_size % world:
-            raise TrainingError(
-                f"got batches of {cfg.batch_size} windows and {roll.batch_size} roll-outs for {world} processes, "
-                "expected multiples of their number"
-            )
-        share = {"rank": self.processes.rank, "world": world}
-        windows = WindowSampler(data, cfg.window_length, cfg.batch_size // world, cfg.seed, **share)
-        rolled = data, roll.steps, roll.batch_size // world, cfg.seed + 1
-        return windows, WindowSampler(*rolled, **share) if roll.weight else None
 
     def _precompute(self, data: TrajectoryDataset) -> PrecomputedTransitions:
         """What the network is given, computed once, see :attr:`TrainCfg.precompute`."""

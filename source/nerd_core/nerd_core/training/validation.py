@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..files.messages import printable
 from .metrics import OpenLoopErrors, open_loop
+from .remembered import remembered
 
 if TYPE_CHECKING:
     from .run import Run
@@ -40,7 +41,10 @@ def validate(run: Run) -> OpenLoopErrors | None:
         )
         score, lost, table = errors.held_score(), errors.lost, errors.table(horizons)
         if cfg.validation_windows:
-            windows = open_loop(run.predictor, run.valid, max(horizons), cfg.validation_windows, anywhere=True)
+            if run.known_valid is None:  # where feet stand in the middle of a trajectory
+                words = run.predictor, run.valid, cfg.remembered, cfg.seed
+                run.known_valid = remembered(*words, use="judged on from their middle")
+            windows = open_loop(run.predictor, run.known_valid, max(horizons), cfg.validation_windows, anywhere=True)
             score = math.sqrt(score * windows.held_score())
             run.log({f"error of windows/{name}": x for name, x in windows.at(max(horizons)).items()})
         medians = {name: each["median"] for name, each in errors.spread(errors.steps).items()}

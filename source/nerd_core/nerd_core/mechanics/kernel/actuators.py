@@ -58,6 +58,34 @@ def from_table(table: Any, begin: int, rows: int, pos: float):
 
 
 @wp.func
+def wanted_effort(law: ActuatorParameters, inputs: Any, env: int, pos: float, vel: float):
+    """The effort of an actuator without bounds, from the position and the velocity of its joint."""
+    target = float(law.fixed_target)
+    target_velocity = float(0.0)
+    given = float(0.0)
+    if law.position_control >= 0:
+        target = inputs.control[env, law.position_control]
+    if law.velocity_control >= 0:
+        target_velocity = inputs.control[env, law.velocity_control]
+    if law.effort_control >= 0:
+        given = inputs.control[env, law.effort_control]
+    return law.stiffness * (target - pos) + law.damping * (target_velocity - vel) + given
+
+
+@wp.func
+def motor_bounds(law: ActuatorParameters, vel: float):
+    """Least and largest effort at a velocity, without what a table allows."""
+    upper = float(law.effort_limit)
+    lower = -upper
+    if law.has_motor == 1:
+        most = 1.0 + law.effort_limit / law.stall_effort
+        share = wp.clamp(vel / law.no_load_speed, -most, most)
+        upper = wp.min(law.stall_effort * (1.0 - share), upper)
+        lower = wp.max(law.stall_effort * (-1.0 - share), lower)
+    return lower, upper
+
+
+@wp.func
 def actuated_effort(robot: Any, inputs: Any, joint_pos: Any, velocity: Any, effort: Any, env: int):
     """Generalised efforts with those of all actuators at the beginning of a physics step.
 
@@ -74,33 +102,8 @@ def actuated_effort(robot: Any, inputs: Any, joint_pos: Any, velocity: Any, effo
         law = robot.actuators[i]
         pos = float(joint_pos[law.place])
         vel = float(velocity[law.velocity])
-        target = float(law.fixed_target)
-        target_velocity = float(0.0)
-        made = float(0.0)
-        if law.position_control >= 0:
-            target = inputs.control[env, law.position_control]
-        if law.velocity_control >= 0:
-            target_velocity = inputs.control[env, law.velocity_control]
-        if law.effort_control >= 0:
-            made = inputs.control[env, law.effort_control]
-        made = law.stiffness * (target - pos) + law.damping * (target_velocity - vel) + made
-        upper = float(law.effort_limit)
-        lower = -upper
-        if law.has_motor == 1:
-            share = vel / law.no_load_speed
-            most = 1.0 + law.effort_limit / law.stall_effort
-            if share > most:
-                share = most
-            if share < -most:
-                share = -most
-            if law.stall_effort * (1.0 - share) < upper:
-                upper = law.stall_effort * (1.0 - share)
-            if law.stall_effort * (-1.0 - share) > lower:
-                lower = law.stall_effort * (-1.0 - share)
-        if made < lower:
-            made = lower
-        if made > upper:
-            made = upper
+        lower, upper = motor_bounds(law, vel)
+        made = wp.clamp(wanted_effort(law, inputs, env, pos, vel), lower, upper)
         if law.table_rows > 0:
             largest = float(from_table(robot.effort_tables, law.table_begin, law.table_rows, pos))
             made = wp.clamp(made, -largest, largest)

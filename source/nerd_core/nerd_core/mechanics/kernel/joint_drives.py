@@ -118,13 +118,30 @@ def largest_response(robot: Any, work: Any, body: int, zeros: Any):
 
 
 @wp.func
+def response_of(robot: Any, work: Any, body: int, zeros: Any):
+    """What :func:`largest_response` says of a body, which is computed once in a physics step."""
+    known = work.responses
+    if known[body] < 0.0:
+        known[body] = largest_response(robot, work, body, zeros)
+    return known[body]
+
+
+@wp.func
+def forget_responses(work: Any):
+    """Begins a physics step, in which bodies answer otherwise."""
+    known = work.responses
+    for body in range(known.shape[0]):
+        known[body] = -1.0
+
+
+@wp.func
 def constraint_mass(robot: Any, work: Any, i: int, delassus: float, zeros: Any):
     """Impulse per velocity of a constraint in a joint, which gives way as the softer one of its two bodies does."""
     states = work.drives
     if states[i].effective_mass == 0.0:
         body = int(robot.drives[i].body)
-        own = largest_response(robot, work, body, zeros)
-        above = largest_response(robot, work, robot.tree[body].parent, zeros)
+        own = response_of(robot, work, body, zeros)
+        above = response_of(robot, work, int(robot.tree[body].parent), zeros)
         states[i].effective_mass = 1.0 / (delassus + robot.solver.compliance * wp.max(own, above))
     return states[i].effective_mass
 

@@ -12,7 +12,7 @@ from typing import Any
 import warp as wp
 
 from ..constants import MIN_FACTOR, TRAIT_CENTRE, UNREACHABLE, Constant, Factor
-from .joint_drives import largest_response
+from .joint_drives import response_of
 from .rules import Factors, rule_factors
 
 
@@ -45,18 +45,7 @@ def softness(robot: Any, work: Any, body: int, zeros: Any):
     """What a body adds to how much its constraints give way; zero for the law that does not ask for it."""
     if robot.solver.body_compliance == 0.0:
         return float(0.0)
-    known = work.softness
-    if known[body] < 0.0:
-        known[body] = robot.solver.body_compliance * largest_response(robot, work, body, zeros)
-    return known[body]
-
-
-@wp.func
-def forget_softness(work: Any):
-    """Begins a physics step, in which bodies answer otherwise."""
-    known = work.softness
-    for body in range(known.shape[0]):
-        known[body] = -1.0
+    return robot.solver.body_compliance * response_of(robot, work, body, zeros)
 
 
 @wp.func

@@ -17,8 +17,8 @@ from .constraint_solver import make_solver
 from .contact_constraints import SlotGround, SlotParameters, slot_centre
 from .forces import ForceArrays, write_forces, write_gained
 from .friction_anchors import ContactAnchors, keep_anchors
-from .joint_drives import DriveParameters, DriveState, begin_drives, read_targets
-from .joint_stops import JointParameters, forget_softness
+from .joint_drives import DriveParameters, DriveState, begin_drives, forget_responses, read_targets
+from .joint_stops import JointParameters
 from .multibody import (
     BodyParameters,
     BodyState,
@@ -274,7 +274,7 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False, tells_f
         own_bodies = wp.zeros(shape=(body_count,), dtype=BodyState)
         own_joint_pos = wp.zeros(shape=(joint_count,), dtype=float)
         own_drives = wp.zeros(shape=(drive_count,), dtype=DriveState)
-        own_softness = wp.zeros(shape=(body_count,), dtype=float)
+        own_responses = wp.zeros(shape=(body_count,), dtype=float)
         own_grounds = wp.zeros(shape=(slot_count,), dtype=SlotGround)
         own_contacts = wp.zeros(shape=(contact_count,), dtype=int)
         own_factors = wp.zeros(shape=(patch_contacts,), dtype=Factors)
@@ -289,7 +289,7 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False, tells_f
         work.bodies = wp.array(ptr=own_bodies.ptr, shape=(body_count,), dtype=BodyState)
         work.joint_pos = wp.array(ptr=own_joint_pos.ptr, shape=(joint_count,), dtype=float)
         work.drives = wp.array(ptr=own_drives.ptr, shape=(drive_count,), dtype=DriveState)
-        work.softness = wp.array(ptr=own_softness.ptr, shape=(body_count,), dtype=float)
+        work.responses = wp.array(ptr=own_responses.ptr, shape=(body_count,), dtype=float)
         work.grounds = wp.array(ptr=own_grounds.ptr, shape=(slot_count,), dtype=SlotGround)
         work.contacts = wp.array(ptr=own_contacts.ptr, shape=(contact_count,), dtype=int)
         work.factors = wp.array(ptr=own_factors.ptr, shape=(patch_contacts,), dtype=Factors)
@@ -321,6 +321,7 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False, tells_f
         for physics_step in range(robot.decimation):
             if wp.static(is_kept):
                 work.contacts = trace.contacts[env, physics_step]
+                work.responses = trace.responses[env, physics_step]
                 work.whitened_rows = trace.whitened_rows[env, physics_step]
                 work.inverse_factor = trace.inverse_factor[env, physics_step]
                 work.inverse_factor_columns = trace.inverse_factor_columns[env, physics_step]
@@ -334,7 +335,7 @@ def make_kernel(sizes: Sizes, types: KernelTypes, is_kept: bool = False, tells_f
                 trace.records[env, physics_step].velocity = velocity
             columns = work.inverse_factor_columns
             work.root_rotation = rotation
-            forget_softness(work)
+            forget_responses(work)
             pushed = effort
             if wp.static(is_actuated):
                 pushed = actuated_effort(robot, inputs, joint_pos, velocity, effort, env)

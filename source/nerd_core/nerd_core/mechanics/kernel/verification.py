@@ -26,6 +26,7 @@ from ...files.messages import first_line
 from ...robot.physical_parameters import JOINT_FIELDS, PhysicalParameters, own_shape, specified
 from ...robot.spec import RobotSpec
 from ..constraint_solver import ConstraintSolver
+from ..friction_anchors import ANCHOR_DIM, ANCHORS
 
 if TYPE_CHECKING:
     from .robot import RobotKernel
@@ -60,6 +61,7 @@ def verified_kernel(
     control: Tensor,
     reference: Step,
     parameters: PhysicalParameters | None = None,
+    remembering: StepWithMemory | None = None,
 ) -> RobotKernel | None:
     """The kernel of one robot on one device, after it has agreed with PyTorch there; else None, with a warning that
     says why.
@@ -72,6 +74,8 @@ def verified_kernel(
         control: Efforts for them, shape (M, C).
         reference: The step in PyTorch, with the arguments and the result of the kernel. It has the parameters.
         parameters: What differs from the specification, in one row, for a kernel that takes parameters.
+        remembering: The step with a memory of friction in PyTorch, of a robot whose friction has one: the kernel has
+            to agree about states and memories of two steps with one, too.
     """
     if os.environ.get(SWITCH) == "0":
         return None
@@ -89,9 +93,14 @@ def verified_kernel(
     try:
         robot = RobotKernel(spec, solver, ramp_mean, state.device, parameters)
         step = robot if parameters is None else partial(robot, rows=parameters)
-        apart = _typical_difference(step, reference, *trial(spec, solver, state, control))
+        situated = trial(spec, solver, state, control)
+        apart = _typical_difference(step, reference, *situated)
         if solver.contacts.own is not None:
             apart = max(apart, _typical_difference(step, reference, *_meeting_trial(spec, solver, state, control)))
+        if remembering is not None:
+            with_memory = partial(robot.with_memory, rows=parameters)
+            nothing = state.new_zeros(len(situated[0]), len(solver.contacts.slots), ANCHORS * ANCHOR_DIM)
+            apart = max(apart, _difference_with_memory(with_memory, remembering, nothing, *situated))
     except Exception as error:  # so may compilers and drivers
         warn_once(f"no kernel was made for '{spec.name}' on {state.device} ({first_line(error)})")
         return None
@@ -194,7 +203,33 @@ def _typical_difference(
     """
     with torch.autocast(state.device.type, enabled=False), torch.no_grad():
         expected = reference(state, control, contacts)
-    apart = (robot(state, control, contacts) - expected).abs() / (1.0 + expected.abs())
+    return _in_the_median(robot(state, control, contacts), expected)
+
+
+def _difference_with_memory(
+    robot: StepWithMemory,
+    reference: StepWithMemory,
+    memory: Tensor,
+    state: Tensor,
+    control: Tensor,
+    contacts: Contacts | None,
+) -> float:
+    """The same of states and memories of friction after a step that begins with an empty ``memory``, and after one that
+    begins with where PyTorch has put down feet in that step: the larger one.
+    """
+    apart = 0.0
+    for _ in range(2):
+        with torch.autocast(state.device.type, enabled=False), torch.no_grad():
+            expected = reference(state, control, contacts, memory)
+        said = robot(state, control, contacts, memory)
+        apart = max(apart, *(_in_the_median(a.flatten(1), b.flatten(1)) for a, b in zip(said, expected, strict=True)))
+        memory = expected[1]
+    return apart
+
+
+def _in_the_median(said: Tensor, expected: Tensor) -> float:
+    """Largest difference of numbers of an environment, each beside one and its size, in the median."""
+    apart = (said - expected).abs() / (1.0 + expected.abs())
     return float(apart.amax(-1).nan_to_num(math.inf).median())
 
 

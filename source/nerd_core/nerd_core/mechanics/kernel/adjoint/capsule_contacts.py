@@ -16,6 +16,7 @@ from ..rules import Factors, contact_factors
 from .contact_normal import pull_normal
 from .friction import along_ground, pull_friction, whitened_along_ground
 from .friction_anchors import kept_anchors_of
+from .joint_stops import pull_softness
 from .rules import pull_contact_factors
 
 
@@ -109,7 +110,6 @@ def pull_capsule(
     rows = work.kept_rows[substep]
     after = work.kept_rows[substep + 1]
     by_rows = adjoint.rows
-    by_softness = adjoint.softness
     i = robot.joints.shape[0] + 3 * contact
     j = i + 3
     of_one, of_other = Factors(1.0), Factors(1.0)
@@ -157,7 +157,7 @@ def pull_capsule(
     by_soft = by_soft + by_softened
     by_one_factors = by_one_factors + by_factors
     if robot.solver.body_compliance > 0.0:
-        by_softness[body] = by_softness[body] + by_soft
+        pull_softness(robot, adjoint, body, by_soft)
     if robot.solver.hidden > 0:
         by_gap = by_gap + pull_contact_factors(
             robot, weights, gradients, work, adjoint, chunk, substep, i, one_gap, near, by_one_factors

@@ -28,7 +28,7 @@ from .joint_drives import (
     pull_gains_of_nothing,
     pull_speed_limit_impulse,
 )
-from .joint_stops import pull_stop_impulse
+from .joint_stops import pull_softness, pull_stop_impulse
 from .mimic_joints import pull_mimics
 from .rules import pull_contact_factors
 
@@ -198,7 +198,6 @@ def pull_contact(
     by_rows = adjoint.rows
     by_whitened = adjoint.whitened_rows
     by_anchors = adjoint.anchors
-    by_softness = adjoint.softness
     i = robot.joints.shape[0] + 3 * contact
     slot = int(work.contacts[contact])
     impulse, old = after[i].impulse, rows[i].impulse
@@ -313,7 +312,7 @@ def pull_contact(
     by_rows[i + 1].impulse = by_old_friction[0]
     by_rows[i + 2].impulse = by_old_friction[1]
     if robot.solver.body_compliance > 0.0:
-        by_softness[body] = by_softness[body] + by_soft
+        pull_softness(robot, adjoint, body, by_soft)
     if pressed > 0.0 and robot.solver.hidden > 0:
         by_gap = by_gap + pull_contact_factors(
             robot, weights, gradients, work, adjoint, chunk, substep, i, gap, near, by_factors

@@ -11,7 +11,7 @@ from typing import Any
 
 import warp as wp
 
-from ..joint_drives import DriveParameters, largest_response
+from ..joint_drives import DriveParameters, response_of
 from ..multibody import generalised_force, weighted_sum
 from .multibody import pull_generalised_force
 
@@ -152,20 +152,19 @@ def pull_largest_response(robot: Any, work: Any, adjoint: Any, body: int, by_res
     """
     factor = adjoint.factor
     centre = work.bodies[body].centre_of_mass
-    chosen, largest = int(0), float(-1.0)
+    direction, torque, whitened = wp.vec3(), wp.vec3(), zeros
+    largest = float(-1.0)
     for axis in range(3):
-        direction = wp.vec3(work.root_rotation[axis, 0], work.root_rotation[axis, 1], work.root_rotation[axis, 2])
-        force = generalised_force(
-            robot.tree, robot.floating, work.bodies, body, direction, wp.cross(centre, direction), zeros
-        )
+        along = wp.vec3(work.root_rotation[axis, 0], work.root_rotation[axis, 1], work.root_rotation[axis, 2])
+        across = wp.cross(centre, along)
+        force = generalised_force(robot.tree, robot.floating, work.bodies, body, along, across, zeros)
         each = weighted_sum(work.inverse_factor, force, zeros)
-        if wp.dot(each, each) > largest:
-            chosen = axis
-            largest = wp.dot(each, each)
-    direction = wp.vec3(work.root_rotation[chosen, 0], work.root_rotation[chosen, 1], work.root_rotation[chosen, 2])
-    torque = wp.cross(centre, direction)
-    force = generalised_force(robot.tree, robot.floating, work.bodies, body, direction, torque, zeros)
-    whitened = weighted_sum(work.inverse_factor, force, zeros)
+        size = wp.dot(each, each)
+        if size > largest:
+            largest = size
+            direction = along
+            torque = across
+            whitened = each
     by_whitened = 2.0 * by_response * whitened
     for k in range(factor.shape[0]):
         factor[k] = factor[k] + whitened[k] * by_whitened
@@ -181,14 +180,10 @@ def pull_largest_response(robot: Any, work: Any, adjoint: Any, body: int, by_res
 
 @wp.func
 def pull_constraint_masses(robot: Any, work: Any, adjoint: Any, zeros: Any):
-    """The adjoint of :func:`~nerd_core.mechanics.kernel.joint_drives.constraint_mass` of all joints.
-
-    Returns:
-        Derivative by a turn of the root.
-    """
+    """The adjoint of :func:`~nerd_core.mechanics.kernel.joint_drives.constraint_mass` of all joints."""
     by_drives = adjoint.drives
     by_rows = adjoint.rows
-    by_turn = wp.vec3()
+    by_responses = adjoint.responses
     for i in range(robot.drives.shape[0]):
         by_mass = by_drives[i].effective_mass
         if by_mass != 0.0:
@@ -198,10 +193,23 @@ def pull_constraint_masses(robot: Any, work: Any, adjoint: Any, zeros: Any):
             body = int(robot.drives[i].body)
             above = int(robot.tree[body].parent)
             softer = body
-            if largest_response(robot, work, above, zeros) > largest_response(robot, work, body, zeros):
+            if response_of(robot, work, above, zeros) > response_of(robot, work, body, zeros):
                 softer = above
-            by_response = by_response * robot.solver.compliance
-            by_turn = by_turn + pull_largest_response(robot, work, adjoint, softer, by_response, zeros)
+            by_responses[softer] = by_responses[softer] + robot.solver.compliance * by_response
+
+
+@wp.func
+def pull_responses(robot: Any, work: Any, adjoint: Any, zeros: Any):
+    """The adjoint of :func:`~nerd_core.mechanics.kernel.joint_drives.response_of` of all bodies.
+
+    Returns:
+        Derivative by a turn of the root.
+    """
+    by_responses = adjoint.responses
+    by_turn = wp.vec3()
+    for body in range(by_responses.shape[0]):
+        if by_responses[body] != 0.0:
+            by_turn = by_turn + pull_largest_response(robot, work, adjoint, body, by_responses[body], zeros)
     return by_turn
 
 

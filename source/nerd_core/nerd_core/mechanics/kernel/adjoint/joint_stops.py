@@ -14,7 +14,6 @@ import warp as wp
 from ...constants import TRAIT_CENTRE, UNREACHABLE, Constant, Factor
 from ..joint_stops import rate_factor, softness, stop_gap
 from ..rules import Factors, rule_factors
-from .joint_drives import pull_largest_response
 from .rules import pull_rule_factors
 
 
@@ -28,19 +27,10 @@ def softer_body(robot: Any, work: Any, body: int, zeros: Any):
 
 
 @wp.func
-def pull_softness(robot: Any, work: Any, adjoint: Any, zeros: Any):
-    """The adjoint of :func:`~nerd_core.mechanics.kernel.joint_stops.softness` of all bodies.
-
-    Returns:
-        Derivative by a turn of the root.
-    """
-    by_softness = adjoint.softness
-    by_turn = wp.vec3()
-    for body in range(by_softness.shape[0]):
-        if by_softness[body] != 0.0:
-            by_response = robot.solver.body_compliance * by_softness[body]
-            by_turn = by_turn + pull_largest_response(robot, work, adjoint, body, by_response, zeros)
-    return by_turn
+def pull_softness(robot: Any, adjoint: Any, body: int, by_softness: float):
+    """The adjoint of :func:`~nerd_core.mechanics.kernel.joint_stops.softness`."""
+    by_responses = adjoint.responses
+    by_responses[body] = by_responses[body] + robot.solver.body_compliance * by_softness
 
 
 @wp.func
@@ -116,7 +106,6 @@ def pull_stop_impulse(
     rows = work.kept_rows[substep]
     by_rows = adjoint.rows
     by_joint_pos = adjoint.joint_pos
-    by_softness = adjoint.softness
     joint = robot.joints[i]
     substep_dt, per_dt = robot.solver.dt / float(robot.solver.substeps), 1.0 / robot.solver.dt
     fastest = weights.constants[Constant.MAX_CORRECTION_SPEED]
@@ -167,7 +156,7 @@ def pull_stop_impulse(
                 )
             by_softened = mass * excess / softened * by_new
             if softer >= 0:
-                by_softness[softer] = by_softness[softer] + by_softened
+                pull_softness(robot, adjoint, softer, by_softened)
             by_delassus = robot.solver.softening * by_softened
             by_impulse = by_new - by_change
             if robot.solver.hidden > 0:

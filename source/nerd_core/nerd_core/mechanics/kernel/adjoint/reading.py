@@ -12,6 +12,7 @@ import warp as wp
 from ..contact_constraints import slot_centre
 from ..step import part_of
 from ..tables import Inputs, RobotTables
+from .actuators import add_control
 from .multibody import pull_point
 from .root_motion import pull_turn
 
@@ -78,9 +79,9 @@ def write_gradients(
         gradients.state[env, layout.joint_vel + place] = by_velocity[joints[i].velocity]
     for i in range(robot.controlled.shape[0]):
         if robot.controlled[i] >= 0:
-            gradients.control[env, i] = by_effort[robot.controlled[i]]
+            add_control(gradients, env, i, by_effort[robot.controlled[i]])
     for i in range(drives.shape[0]):
         if drives[i].position_control >= 0:
-            gradients.control[env, drives[i].position_control] = adjoint.drives[i].target
+            add_control(gradients, env, drives[i].position_control, adjoint.drives[i].target)
         if drives[i].velocity_control >= 0:
-            gradients.control[env, drives[i].velocity_control] = adjoint.drives[i].target_velocity
+            add_control(gradients, env, drives[i].velocity_control, adjoint.drives[i].target_velocity)

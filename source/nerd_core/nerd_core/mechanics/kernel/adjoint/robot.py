@@ -182,6 +182,7 @@ class RobotGradient:
             "bodies": (count, steps + 1, sizes.bodies),
             "grounds": (count, max(1, sizes.slots)),
             "contacts": (count, steps, contacts),
+            "responses": (count, steps, sizes.bodies),
             "whitened_rows": (count, steps, max(1, rows)),
             "inverse_factor": (count, steps, sizes.velocities),
             "inverse_factor_columns": (count, steps, sizes.velocities),

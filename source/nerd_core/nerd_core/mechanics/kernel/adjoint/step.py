@@ -9,18 +9,18 @@ from ...constants import CONTACT_COUNT_UNIT, TRAIT_CENTRE, Constant
 from ..contact_constraints import SlotParameters
 from ..friction_anchors import VECTORS
 from ..joint_drives import DriveParameters
-from ..joint_stops import JointParameters, forget_softness
+from ..joint_stops import JointParameters
 from ..multibody import BodyParameters, centroidal_momentum, weighted_sum
 from ..physical_parameters import ParameterRows, external_force, robot_of
 from ..step import OPTIONS, part_of, quat_from_rotation_vector, rotation_matrix
 from ..structures import KernelTypes
 from ..tables import Inputs, RobotTables, Sizes
+from .actuators import pull_actuated_effort
 from .body_damping import pull_damping_force, pull_special_gravity_force
 from .constraint_rows import pull_inverse_factor, pull_product, pull_rows, pull_unwhitened
 from .constraint_solver import RowAdjoint, make_pull_substep
 from .friction_anchors import AnchorAdjoint, pull_kept_anchors
-from .joint_drives import DriveAdjoint, pull_constraint_masses, pull_slowing
-from .joint_stops import pull_softness
+from .joint_drives import DriveAdjoint, pull_constraint_masses, pull_responses, pull_slowing
 from .multibody import (
     BodyAdjoint,
     clear_bodies,
@@ -57,6 +57,7 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
     dim = sizes.velocities
     body_count, joint_count, slot_count = sizes.bodies, max(1, sizes.joints), max(1, sizes.slots)
     drive_count, is_driven, is_damped = max(1, sizes.drives), sizes.drives > 0, sizes.is_damped
+    is_actuated = sizes.is_actuated
     row_count = max(1, sizes.joints + 3 * sizes.max_contacts)
     contact_count = max(1, sizes.max_contacts)
     pull_substep, has_parameters = (
@@ -89,7 +90,7 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
         bodies: wp.array[BodyAdjoint]
         joint_pos: wp.array[float]
         drives: wp.array[DriveAdjoint]
-        softness: wp.array[float]
+        responses: wp.array[float]
         rows: wp.array[RowAdjoint]
         whitened_rows: wp.array[generalised]
         factor: wp.array[generalised]
@@ -140,8 +141,7 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
         own_bodies = wp.zeros(shape=(body_count,), dtype=BodyAdjoint)
         own_joint_pos = wp.zeros(shape=(joint_count,), dtype=float)
         own_drives = wp.zeros(shape=(drive_count,), dtype=DriveAdjoint)
-        own_softness = wp.zeros(shape=(body_count,), dtype=float)
-        known_softness = wp.zeros(shape=(body_count,), dtype=float)
+        own_responses = wp.zeros(shape=(body_count,), dtype=float)
         own_rows = wp.zeros(shape=(row_count,), dtype=RowAdjoint)
         own_whitened = wp.zeros(shape=(row_count,), dtype=generalised)
         own_factor = wp.zeros(shape=(dim,), dtype=generalised)
@@ -158,7 +158,7 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
         adjoint.bodies = wp.array(ptr=own_bodies.ptr, shape=(body_count,), dtype=BodyAdjoint)
         adjoint.joint_pos = wp.array(ptr=own_joint_pos.ptr, shape=(joint_count,), dtype=float)
         adjoint.drives = wp.array(ptr=own_drives.ptr, shape=(drive_count,), dtype=DriveAdjoint)
-        adjoint.softness = wp.array(ptr=own_softness.ptr, shape=(body_count,), dtype=float)
+        adjoint.responses = wp.array(ptr=own_responses.ptr, shape=(body_count,), dtype=float)
         adjoint.rows = wp.array(ptr=own_rows.ptr, shape=(row_count,), dtype=RowAdjoint)
         adjoint.whitened_rows = wp.array(ptr=own_whitened.ptr, shape=(row_count,), dtype=generalised)
         adjoint.factor = wp.array(ptr=own_factor.ptr, shape=(dim,), dtype=generalised)
@@ -172,7 +172,6 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
         adjoint.of_joints = wp.array(ptr=own_of_joints.ptr, shape=(joint_count,), dtype=JointParameterAdjoint)
         adjoint.of_slots = wp.array(ptr=own_of_slots.ptr, shape=(slot_count,), dtype=SlotParameterAdjoint)
         work = Work()
-        work.softness = wp.array(ptr=known_softness.ptr, shape=(body_count,), dtype=float)
         work.grounds = trace.grounds[env]
         if trace.memory.shape[0] > 0:
             adjoint.memory = gradients.memory[env]
@@ -190,7 +189,7 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
         by_whitened = adjoint.whitened_rows
         by_drives = adjoint.drives
         by_anchors = adjoint.anchors
-        by_softness = adjoint.softness
+        by_responses = adjoint.responses
         factor = adjoint.factor
         zeros = generalised()
         dt = robot.solver.dt
@@ -225,6 +224,7 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
             record = trace.records[env, physics_step]
             work.bodies = trace.bodies[env, physics_step]
             work.contacts = trace.contacts[env, physics_step]
+            work.responses = trace.responses[env, physics_step]
             work.whitened_rows = trace.whitened_rows[env, physics_step]
             work.inverse_factor = trace.inverse_factor[env, physics_step]
             work.inverse_factor_columns = trace.inverse_factor_columns[env, physics_step]
@@ -318,9 +318,8 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
             for i in range(robot.drives.shape[0]):
                 by_drives[i].impulse = 0.0
                 by_drives[i].effective_mass = 0.0
-            forget_softness(work)
             for i in range(body_count):
-                by_softness[i] = 0.0
+                by_responses[i] = 0.0
             by_impulses = pull_unwhitened(adjoint, work, impulses, by_solved, zeros)
             by_sum = dt / float(substeps) * pull_unwhitened(adjoint, work, record.moved, by_moved, zeros)
             near = CONTACT_COUNT_UNIT * float(record.near) - TRAIT_CENTRE
@@ -340,9 +339,9 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
                     by_impulses + by_sum,
                     zeros,
                 )
-            by_turn = by_turn + pull_softness(robot, work, adjoint, zeros)
             if wp.static(is_driven):
-                by_turn = by_turn + pull_constraint_masses(robot, work, adjoint, zeros)
+                pull_constraint_masses(robot, work, adjoint, zeros)
+            by_turn = by_turn + pull_responses(robot, work, adjoint, zeros)
             gain = record.applied / float(substeps)
             by_start, by_gain, turn, displacement = pull_rows(
                 robot, weights, work, adjoint, record.contacts, velocity + record.bias, gain, record.displacement, zeros
@@ -381,6 +380,10 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
             by_velocity = by_velocity + pull_motion(tree, robot.floating, velocity, work.bodies, by_bodies, zeros)
             if wp.static(is_driven):
                 by_velocity = pull_slowing(robot, adjoint, record.velocity, by_velocity)
+            if wp.static(is_actuated):
+                by_velocity = by_velocity + pull_actuated_effort(
+                    robot, inputs, work, adjoint, gradients, env, record.velocity, by_force, zeros
+                )
 
         rotation = trace.records[env, 0].rotation
         by_turn = by_turn + pull_ground_planes(robot, inputs, work, adjoint, env, rotation, gradients)

@@ -19,7 +19,6 @@ from ....contact.contacts import Contacts
 from ....files.messages import first_line
 from ....robot.physical_parameters import PhysicalParameters
 from ....robot.spec import RobotSpec
-from ...actuators import Actuators
 from ...constraint_solver import ConstraintSolver
 from ...friction_anchors import MEMORY_DIM
 from ..verification import SWITCH, Step, StepWithMemory, trial, warn_once
@@ -61,7 +60,7 @@ def verified_gradient(
         remembering: The step with a memory in PyTorch, given the rows of parameters, of a robot whose friction has one:
             that one is tried then.
     """
-    strange = unknown(spec) or _unknown_contacts(robot.solver)
+    strange = unknown_contacts(robot.solver)
     if strange:
         warn_once(f"the adjoint of the kernel for '{spec.name}' does not know {strange}", "gradients of mechanics")
         return None
@@ -92,16 +91,7 @@ def verified_gradient(
     return None
 
 
-def unknown(spec: RobotSpec) -> str:
-    """What a robot has that the kernel knows and its adjoint does not; empty for nothing.
-
-    Args:
-        spec: The robot.
-    """
-    return "actuators outside of the engine" if Actuators(spec).joints else ""
-
-
-def _unknown_contacts(solver: ConstraintSolver) -> str:
+def unknown_contacts(solver: ConstraintSolver) -> str:
     """What contacts of a robot are that the kernel knows and its adjoint does not; empty for nothing."""
     if solver.contacts.own is not None:
         return "contact between bodies of the robot"
