@@ -9,10 +9,10 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ablation_chance import bases_of, chance_of, conclusions, factor_words, in_common, judged, middle, relative
-from ablations import BASE, ROBOTS, ROWS
+from ablations import BASE, ROBOTS, Options, rows_of
 
 from nerd_core.files.atomic import write_text
 from nerd_core.files.figures import BLUE, ORANGE, log_scale, new_figure, save_figure
@@ -110,7 +110,8 @@ def section(robot: str, told: Mapping[str, Any]) -> str:
             is_told = verdict in ("better", "worse") and not row["failure"] and not told["smoke"]
             cells.append(f"{factor} {verdict}" if is_told else factor)
         lines.append("| " + " | ".join(cells) + " |")
-    missing = sorted({row.name for row in ROWS if row.needs == "any"} - {row["name"] for row in rows})
+    ran = {row["name"] for row in rows}
+    missing = [row.name for row in rows_of(Options(robot=cast(Any, robot))) if row.name not in ran]
     if missing:
         lines += ["", "Not run: " + "; ".join(missing) + "."]
     return "\n".join(lines) + "\n"

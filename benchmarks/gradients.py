@@ -7,10 +7,11 @@
     python benchmarks/gradients.py --model runs/ant/best --states 16
 
 *Cost*: a control step of 512 robots forward by the kernel, and forward and backward by the kernel and its adjoint, in
-turns; and back-propagation through time, 64 robots for 32 steps, contacts with the ground and all. *Accuracy*: robots
-that were thrown on the ground with random efforts, their states sorted by what touches; for each, derivatives of a
-random sum of the change of state by all of the state and the control, against central differences in double precision;
-and by each physical parameter of environments that differ in all of them, along a random direction.
+turns; by all physical parameters both over a step without them, and over one with them, in which every joint has a
+drive, friction and limits; and back-propagation through time, 64 robots for 32 steps, contacts with the ground and all.
+*Accuracy*: robots that were thrown on the ground with random efforts, their states sorted by what touches; for each,
+derivatives of a random sum of the change of state by all of the state and the control, against central differences in
+double precision; and by each physical parameter of environments that differ in all of them, along a random direction.
 "Double" is PyTorch in double precision, "single" what training and policies get: the kernel and its adjoint. Numbers
 at the top are the worst of all regimes and parameters, each the median of its states: derivatives at a kink are no
 differences. A parameter counts in a regime where at least four states feel it.
@@ -163,10 +164,14 @@ def cost(predictor: Predictor, states: Tensor, controls: Tensor, turns: int) -> 
         tensors = [x, *(getattr(wanted, name) for name in wanted.given)]
         torch.autograd.grad((weights * mechanics(x, control, contacts, wanted)).sum(), tensors, allow_unused=True)
 
+    def forward_with_parameters() -> None:
+        with torch.no_grad():
+            mechanics(state, control, contacts, rows)
+
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     functions = {"forward": forward, "both": partial(backward, []), "with rules": partial(backward, learned)}
-    functions["with parameters"] = with_parameters
+    functions |= {"with parameters": with_parameters, "forward with parameters": forward_with_parameters}
     times = in_turns(functions, turns)
     if not (mechanics._gradients and all(each is not None for each in mechanics._gradients.values())):
         raise RuntimeError("got no adjoint of the kernel, expected one: see the warning above")
@@ -174,6 +179,7 @@ def cost(predictor: Predictor, states: Tensor, controls: Tensor, turns: int) -> 
         "backward_over_forward_ant_512": times.ratio("both", "forward"),
         "with_rules_over_forward": times.ratio("with rules", "forward"),
         "with_all_parameters_over_forward": times.ratio("with parameters", "forward"),
+        "with_all_parameters_over_theirs": times.ratio("with parameters", "forward with parameters"),
         "forward_ms": times.milliseconds("forward"),
         "forward_and_backward_ms": times.milliseconds("both"),
     }

@@ -15,12 +15,14 @@ from nerd_core.mechanics import multibody
 from nerd_core.mechanics.contact_patches import find_patches
 from nerd_core.mechanics.elementary import inverse_by_columns
 from nerd_core.network.architectures.residual import ResidualMlpCfg
+from nerd_core.predictor.calibrated_mechanics import CalibratedMechanicsCfg
 from nerd_core.predictor.config import PredictorCfg
 from nerd_core.predictor.mechanics_prior import MechanicsPriorCfg
 from nerd_core.predictor.predictor import Predictor
+from nerd_core.predictor.transmission_prior import TransmissionCfg
 from nerd_core.robot.spec import Actuator, ActuatorLaw, RobotSpec
 from support.checkpoints import pendulum
-from support.robots import ant, cartpole, driven, random_tree, with_inertias
+from support.robots import ant, cartpole, cube, driven, random_tree, with_inertias
 
 pytest.importorskip("onnxruntime")
 
@@ -61,6 +63,29 @@ def test_both_formats_give_the_numbers_of_mechanics_for_any_batch(tmp_path):
     for batch in (1, 8):
         for run in (onnx_runner(tmp_path / "out" / "step.onnx"), lambda inputs: program(*inputs)):
             assert compare(CachedStep(predictor), run, steps=20, batch=batch) < 1e-5
+
+
+OTHERS = {
+    "calibrated": (
+        replace(with_inertias(cube()), decimation=1),
+        PredictorCfg(network=None, prior=CalibratedMechanicsCfg(hidden=0, substeps=1, slots=1)),
+    ),
+    "transmission": (
+        swinging(),
+        PredictorCfg(network=None, prior=TransmissionCfg(hidden=0, substeps=1, torque_hidden=4)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_mechanics_of_what_was_measured_are_exported_for_any_batch(tmp_path, name):
+    """Calibrated mechanics, which make mechanics with other numbers on the way, and those behind a transmission, which
+    change efforts: the program of PyTorch is not tied to the batch with which it was traced.
+    """
+    predictor = make(*OTHERS[name])
+    export(predictor, tmp_path / "out", formats=("torch",), check_steps=5)
+    program = torch.export.load(tmp_path / "out" / "step.pt2").module()
+    assert compare(CachedStep(predictor), lambda inputs: program(*inputs), steps=5, batch=8) < 1e-4
 
 
 def test_patches_are_the_same_in_onnx(tmp_path):

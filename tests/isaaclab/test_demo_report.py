@@ -35,7 +35,7 @@ from nerd_core.robot.kinematics import ForwardKinematics
 from nerd_isaaclab.demo import arguments, card, charts, motion, plan, recipes, report, results, run, steps
 from nerd_isaaclab.demo.commands import Commands
 from nerd_isaaclab.demo.phases import PhaseError
-from nerd_isaaclab.demo.recipe import smoke
+from nerd_isaaclab.demo.recipe import Collection, Recipe, Stage, Training, smoke
 from nerd_isaaclab.programs import demo, reproduce
 from nerd_isaaclab.programs.evaluate import Evaluate
 from nerd_isaaclab.programs.generate import Generate
@@ -315,6 +315,39 @@ def test_recipes_are_commands_that_exist(table: str, robot: str, tiny: bool, mod
                 phase.run(tmp_path / phase.name, {})
     assert len({phase.name for phase in phases}) == len(phases) == len(said) + 1
     assert "is now" not in capsys.readouterr().err
+
+
+def test_a_teachers_collection_goes_on_from_the_solvers(tmp_path: Path):
+    """What a model makes begins in the solver's data of the stages so far, not in a teacher's, of the stage in the air
+    or of others; it needs their phases, and what it tells of the data is read from their manifest.
+    """
+    air, recorded = Collection("T", 10), Collection("T", 20)
+    taught = Collection("T", 30, steps=4, seed=5, teacher="ant", options=("--batch", "64"))
+    visited = replace(taught, visited=True)
+    training = Training(minutes=1.0)
+    stages = (
+        Stage((air, taught), training, free_motion=True),
+        Stage((recorded, taught), training),
+        Stage((visited,), training),
+    )
+    said: list[list[str]] = []
+
+    class Listener(Commands):
+        def nerd(self, arguments, threads, log=None, cwd=None):
+            said.append([word.replace(f"{tmp_path}/", "") for word in arguments])
+            path = tmp_path / "collect-5/data"
+            path.mkdir(parents=True)
+            (path / "manifest.json").write_text(json.dumps({"transitions": 32, "trajectories": 8, "segments": []}))
+            return "said"
+
+    recipe = Recipe("ant", "Ant", stages, (), ())
+    phases = {phase.name: phase for phase in plan.phases_of(recipe, Listener(tmp_path))}
+    assert phases["collect-2"].needs == ("collect",) and phases["collect-4"].needs == ("collect-3",)
+    assert phases["collect-5"].needs == ("collect-3", "train-2")
+    found = phases["collect-5"].run(tmp_path / "collect-5", {})
+    assert found == {"report": {"transitions": 32, "trajectories": 8}, "commands": ["said"]}
+    words = "data teach collect-3/data --teacher ant --out collect-5/data --transitions 30 --steps 4 --seed 5"
+    assert said == [[*words.split(), "--batch", "64", "--visited", "train-2/best"]]
 
 
 @pytest.mark.parametrize("place", ["last", ".last.previous", None])

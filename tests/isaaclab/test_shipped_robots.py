@@ -27,6 +27,7 @@ MODELS = {
     ("NeRD-Double-Pendulum", "pendulum"): {"joint_rad": 0.02},
     ("NeRD-Franka-Reach-Torque", "franka-network"): {"joint_rad": 0.03},
     ("NeRD-Double-Pendulum-Ground-2", "pendulum-network"): {"joint_rad": 0.02},
+    ("NeRD-AnymalC-Sideways", "anymal-network"): {"base_position_m": 0.06, "joint_rad": 0.2},
 }
 """Which model drives a task, and the largest median error of roll-outs of half a second under half of all efforts."""
 

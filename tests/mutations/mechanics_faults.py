@@ -41,7 +41,7 @@ MECHANICS_FAULTS = (
     Fault(TOUCHES, "place > 0.0, place, LAST)", "place > 0.0, LAST, place)", TEST_LISTED),
     Fault(TOUCHES, "touches.unsqueeze(0) & self._is_rival", "touches.unsqueeze(0)", TEST_LISTED),
     Fault(TOUCHES, "(self._belongs & in_reach).any(1)", "(self._belongs & in_reach).all(1)", TEST_LISTED),
-    Fault(KERNEL_TOUCHES, "wp.min(grounds[first].begin, begin)", "begin", TEST_FOOT),
+    Fault(KERNEL_TOUCHES, ".gap < slots[slot].reach", ".gap > slots[slot].reach", TEST_FOOT),
     Fault(KERNEL_TOUCHES, "is_before = int(first < second)", "is_before = int(first > second)", TEST_FOOT),
     Fault(KERNEL_TOUCHES, "work.grounds[other].place > work", "work.grounds[other].place < work", TEST_FOOT),
     # both ends of a capsule

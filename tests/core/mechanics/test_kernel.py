@@ -27,6 +27,7 @@ from nerd_core.mechanics.kernel import verification
 from nerd_core.mechanics.step import Mechanics
 from nerd_core.robot.frames import ChangeCodec
 from nerd_core.robot.materials import Material
+from nerd_core.robot.physical_parameters import PhysicalParameters
 from nerd_core.robot.spec import RobotSpec
 from support.robots import ant, cartpole, random_state, random_tree, with_inertias
 
@@ -100,7 +101,7 @@ def kernel_alone(mechanics: Mechanics, *args: torch.Tensor | Contacts | None) ->
     return said
 
 
-def pytorch_alone(mechanics: Mechanics, *args: torch.Tensor | Contacts | None) -> torch.Tensor:
+def pytorch_alone(mechanics: Mechanics, *args: torch.Tensor | Contacts | PhysicalParameters | None) -> torch.Tensor:
     """What PyTorch says."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(verification.SWITCH, "0")

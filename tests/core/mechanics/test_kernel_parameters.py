@@ -19,7 +19,7 @@ from nerd_core.robot.physical_parameters import OWN_SHAPES, PhysicalParameters, 
 from nerd_core.robot.spec import RobotSpec
 from support.robots import ant, random_tree, with_inertias
 
-from .test_kernel import ENVS, mechanics_of, situation
+from .test_kernel import ENVS, mechanics_of, pytorch_alone, situation
 from .test_physical_parameters import drawn, rubbed
 
 pytest.importorskip("warp", reason="needs Warp, which Isaac Lab brings")
@@ -46,7 +46,7 @@ def test_the_kernel_takes_all_parameters_as_pytorch_does(spec: RobotSpec, lead: 
     mechanics, situated = mechanics_of(spec), situation(spec)
     exact = drawn(spec, lead=lead)
     single = exact.map(torch.Tensor.float)
-    said, by_pytorch = by_kernel(mechanics, *situated, single), mechanics(*situated, single).detach()
+    said, by_pytorch = by_kernel(mechanics, *situated, single), pytorch_alone(mechanics, *situated, single)
     state, control, contacts = situated
     doubled = None if contacts is None else contacts.map(lambda x: x if x.dtype == torch.bool else x.double())
     truth = copy.deepcopy(mechanics).double()(state.double(), control.double(), doubled, exact).detach()
@@ -66,10 +66,33 @@ def test_each_parameter_alone_reaches_the_kernel():
         if name == "bounce_threshold":
             parameters = replace(parameters, restitution=torch.full((len(spec.slots),), 0.9))
         said = by_kernel(mechanics, *situated, parameters)
-        expected = mechanics(*situated, parameters).detach()
+        expected = pytorch_alone(mechanics, *situated, parameters)
         apart = (said - expected).abs().amax(-1) / (1.0 + expected.abs().amax(-1))
         assert apart.quantile(0.9) < 1e-3, f"{name}: {apart.quantile(0.9)}"
         assert name == "joint_friction" or not torch.equal(said, plain), name
+
+
+def test_parameters_that_come_again_are_those_of_now():
+    """What a kernel keeps of parameters from step to step follows changes in place, other memory, and memory of which
+    it has to make a copy.
+    """
+    spec = rubbed(ant())
+    mechanics, situated = mechanics_of(spec), situation(spec)
+    nominal = specified(spec).mass
+    assert nominal is not None
+    one = nominal.expand(ENVS, -1).clone()
+    two = 1.3 * one
+    spread = (1.3 * nominal).unsqueeze(0).expand(ENVS, -1)  # not of one piece: a copy is read
+    first = by_kernel(mechanics, *situated, PhysicalParameters(mass=one))
+    second = by_kernel(mechanics, *situated, PhysicalParameters(mass=two))
+    assert not torch.equal(first, second)
+    assert torch.equal(by_kernel(mechanics, *situated, PhysicalParameters(mass=one)), first)
+    one.mul_(1.3)
+    assert torch.equal(by_kernel(mechanics, *situated, PhysicalParameters(mass=one)), second)
+    assert torch.equal(by_kernel(mechanics, *situated, PhysicalParameters(mass=spread)), second)
+    spread[:1].div_(1.3)
+    again = by_kernel(mechanics, *situated, PhysicalParameters(mass=spread))
+    assert (again - first).abs().amax(-1).median() < 1e-5  # rounded twice
 
 
 def test_rows_of_the_kernel_are_independent():

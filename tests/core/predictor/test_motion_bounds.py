@@ -16,7 +16,7 @@ from nerd_core import checkpoint
 from nerd_core.network.architectures.residual import ResidualMlpCfg
 from nerd_core.network.token_config import TokenCfg
 from nerd_core.predictor.config import PredictorCfg
-from nerd_core.predictor.motion_bounds import LARGEST
+from nerd_core.predictor.motion_bounds import LARGEST, MotionBounds
 from nerd_core.predictor.prediction import Prediction
 from nerd_core.predictor.predictor import Predictor
 from nerd_core.robot.guard import StateGuard
@@ -63,6 +63,31 @@ def test_no_network_drives_a_robot_out_of_its_guard(size):
     states = predict(predictor, state[:8], torch.randn(8, 200, spec.control_dim))
     assert bool(StateGuard(spec)(states).all())
     assert not bool(predictor.bounds.within(states[:, 1:]).all(1).any())
+
+
+def test_outliers_set_no_bounds():
+    """One transition in two hundred that is thrown a hundred times as far widens the bounds of changes, states and
+    speeds, unless a hundredth at either end of each number counts as outliers; then they are what the others set.
+    """
+    spec, cfg = ant(), PredictorCfg(NETWORK, token=TokenCfg(contacts=False), within_data=True)
+
+    def bounds(outliers: float, thrown: int) -> MotionBounds:
+        predictor = Predictor(spec, replace(cfg, outliers=outliers))
+        torch.manual_seed(3)
+        state, change = random_state(spec, 2000, seed=1, spread=0.3), 0.1 * torch.randn(2000, predictor.codec.dim)
+        change[:thrown] *= 100.0
+        state[:thrown, spec.state.root_lin_vel] *= 100.0
+        found = MotionBounds(spec, predictor.codec, outliers)
+        for part in torch.randperm(2000).split(500):  # as the data come
+            found.update(state[part], change[part])
+        found.finalise()
+        return found
+
+    clean, robust, wide = bounds(0.01, 0), bounds(0.01, 10), bounds(0.0, 10)
+    assert wide.change_upper.min() > 5.0 and wide.speed[0] > 20.0
+    assert robust.change_upper.max() < 0.6 and robust.change_lower.min() > -0.6
+    assert torch.allclose(robust.change_upper, clean.change_upper, rtol=0.3)
+    assert torch.allclose(robust.speed, clean.speed, rtol=0.3)
 
 
 def test_bounds_turn_with_the_robot():

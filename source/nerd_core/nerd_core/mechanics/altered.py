@@ -27,11 +27,20 @@ def altered[M: nn.Module](
         modules: Modules in place of its parts.
         attributes: Values in place of its other attributes.
     """
+    module = _itself(module)
     found = module.__class__.__new__(module.__class__)
     found.__dict__.update(module.__dict__, **attributes)
     found.__dict__["_buffers"] = {**module._buffers, **tables}
     found.__dict__["_modules"] = {**module._modules, **(modules or {})}
     return found
+
+
+def _itself[M: nn.Module](module: M) -> M:
+    """The module for which another one stands while torch.export traces a program: that one is known by its place, and
+    a copy would have none.
+    """
+    base = getattr(type(module), "get_base", None)
+    return module if base is None else base(module)
 
 
 __all__ = ["altered"]

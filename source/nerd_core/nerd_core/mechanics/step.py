@@ -15,6 +15,7 @@ Example::
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ import torch
 from torch import Tensor
 
 from ..contact.contacts import Contacts
+from ..robot.change_gradient import encoded
 from ..robot.frames import ChangeCodec
 from ..robot.physical_parameters import PhysicalParameters
 from ..robot.spec import RobotSpec
@@ -91,8 +93,9 @@ class Mechanics(TorchMechanics):
             Shape (..., D).
         """
         lead, state, control, contacts, rows = self._flat(state, control, contacts, parameters)
-        next_state = self._step_for(state, control, contacts, rows)(state, control, contacts)
-        return self._change(state, next_state).reshape(*lead, self.codec.dim)
+        step = self._step_for(state, control, contacts, rows)
+        next_state = step(state, control, contacts)
+        return self._change(state, next_state, self._encode_of(step)).reshape(*lead, self.codec.dim)
 
     def with_forces(
         self,
@@ -173,7 +176,8 @@ class Mechanics(TorchMechanics):
         memory = memory.reshape(len(state), *memory.shape[-2:])
         step = self._step_with_memory(state, control, contacts, memory, rows)
         next_state, after = step(state, control, contacts, memory)
-        return self._change(state, next_state).reshape(*lead, -1), after.reshape(*lead, *after.shape[1:])
+        change = self._change(state, next_state, self._encode_of(step))
+        return change.reshape(*lead, -1), after.reshape(*lead, *after.shape[1:])
 
     def smoothed(self, smoothing_time: float) -> Mechanics:
         """The same mechanics with smoother contacts, see :attr:`MechanicsCfg.smoothing_time`; weights are shared."""
@@ -281,6 +285,16 @@ class Mechanics(TorchMechanics):
             args = self.spec, kernel, states, controls, self._torch_step, parameters, remembers
             self._gradients[kind] = verified_gradient(*args)
         return self._gradients[kind]
+
+    def _encode_of(self, step: Callable[..., Any]) -> Callable[[Tensor, Tensor], Tensor]:
+        """What writes the changes of a step: behind the kernel's adjoint, which has first derivatives only, derivatives
+        by hand.
+        """
+        made = getattr(step, "func", None)  # steps are partial functions of what was made for them
+        made = getattr(made, "__self__", made)
+        if any(each is made for each in self._gradients.values() if each is not None):
+            return partial(encoded, self.codec)
+        return self.codec.encode
 
     def _torch_step(self, rows: PhysicalParameters | None) -> Step:
         """The step in PyTorch."""

@@ -20,7 +20,7 @@ This is the step in PyTorch; :mod:`nerd_core.mechanics.step` leaves it to a kern
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -121,13 +121,18 @@ class TorchMechanics(nn.Module):
             attributes |= {"mass": mass, "_gravity_mass": damping.gravity_mass if damping.is_needed else mass}
         return altered(self, tables, modules, **attributes)
 
-    def _change(self, state: Tensor, next_state: Tensor) -> Tensor:
-        """The change of state to a next one whose root is counted from where it began."""
+    def _change(
+        self, state: Tensor, next_state: Tensor, encode: Callable[[Tensor, Tensor], Tensor] | None = None
+    ) -> Tensor:
+        """The change of state to a next one whose root is counted from where it began, by the codec, or by what writes
+        it in its place.
+        """
+        encode = encode or self.codec.encode
         if not self._root_dim:
-            return self.codec.encode(state, next_state)
+            return encode(state, next_state)
         # From a root at the origin: differences of places far from it would be rounded.
         pos = self.spec.state.root_pos
-        return self.codec.encode(torch.cat((torch.zeros_like(state[:, pos]), state[:, pos.stop :]), dim=-1), next_state)
+        return encode(torch.cat((torch.zeros_like(state[:, pos]), state[:, pos.stop :]), dim=-1), next_state)
 
     def _next_state(
         self,

@@ -31,6 +31,10 @@ class PredictorCfg:
     """Whether what the network sees, the change of a step and the next state stay near the ranges of the training data
     and within the robot's guard (see :mod:`nerd_core.predictor.motion_bounds`). A network that was never told what lies
     outside then cannot run away there."""
+    outliers: float = bounded(0.0, at_least=0.0, below=0.5)
+    """Share of the training data at either end of each number that sets no bounds of motion. A solver now and then
+    throws a robot, as at stops that two feet press it against; bounds of such throws hold nothing back. Without
+    ``within_data`` it says nothing."""
     ensemble: int = bounded(1, at_least=1)
     """Number of networks, evaluated as one; their mean is the prediction, their spread says what was never seen."""
     force_head: bool = False

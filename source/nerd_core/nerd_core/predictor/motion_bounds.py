@@ -36,6 +36,9 @@ SPEED_REACH = 2.0
 LEAST_SPEED = 1.0e-3
 """Smallest bound of a speed, as a share of the guard's: for what never moved in the data."""
 
+MOST_ROWS = 2**18
+"""Most states or changes that are kept to find the outliers among them."""
+
 LARGEST = torch.finfo(torch.float32).max
 """Stands for no bound: checkpoints hold finite numbers only."""
 
@@ -58,15 +61,16 @@ class MotionBounds(nn.Module):
     """Largest speed of the root [m/s] and its largest angular velocity [rad/s], shape (2,)."""
     _columns: Tensor
 
-    def __init__(self, spec: RobotSpec, codec: ChangeCodec):
+    def __init__(self, spec: RobotSpec, codec: ChangeCodec, outliers: float = 0.0):
         """Starts without bounds.
 
         Args:
             spec: The robot.
             codec: Writes changes of state.
+            outliers: Share of the data at either end of each number that sets no bounds.
         """
         super().__init__()
-        self.spec = spec
+        self.spec, self._outliers = spec, outliers
         self._guard = StateGuard(spec)
         for name, length in (("change", codec.dim), ("state", spec.state.dim)):
             self.register_buffer(f"{name}_lower", torch.full((length,), -LARGEST))
@@ -77,6 +81,7 @@ class MotionBounds(nn.Module):
             columns[row, getattr(spec.state, name)] = 1.0
         self.register_buffer("_columns", columns, persistent=False)
         self._seen: dict[str, Tensor] = {}
+        self._kept: dict[str, Tensor] = {}
 
     @torch.no_grad()
     def update(self, state: Tensor, change: Tensor) -> None:
@@ -86,9 +91,13 @@ class MotionBounds(nn.Module):
             state: States, shape (..., S).
             change: Changes of state, not normalised, shape (..., D).
         """
-        found = {"speed": self._root_speeds(state).flatten(0, -2).amax(0)}
-        for name, values in (("change", change), ("state", state)):
-            values = values.flatten(0, -2)
+        rows = {"speed": self._root_speeds(state), "change": change, "state": state}
+        rows = {name: values.flatten(0, -2) for name, values in rows.items()}
+        if self._outliers:
+            self._kept = {name: _thinned(torch.cat((self._kept.get(name, x[:0]), x))) for name, x in rows.items()}
+            return
+        found = {"speed": rows.pop("speed").amax(0)}
+        for name, values in rows.items():
             found |= {f"{name}_lower": -values.amin(0), f"{name}_upper": values.amax(0)}
         seen = self._seen
         self._seen = {name: torch.maximum(value, seen.get(name, value)) for name, value in found.items()}
@@ -96,6 +105,8 @@ class MotionBounds(nn.Module):
     @torch.no_grad()
     def finalise(self) -> None:
         """Sets the bounds from the ranges that were seen, within the robot's guard."""
+        if self._kept:
+            self._seen = self._without_outliers()
         if not self._seen:
             return
         at, guard, seen = self.spec.state, self._guard, self._seen
@@ -115,6 +126,16 @@ class MotionBounds(nn.Module):
         self.state_upper.copy_(upper.minimum(guard.upper).where(upper < LARGEST, upper))
         limits = self.speed.new_tensor([self.spec.guard.max_lin_vel, self.spec.guard.max_ang_vel])
         self.speed.copy_((SPEED_REACH * seen["speed"]).maximum(LEAST_SPEED * limits).minimum(limits))
+
+    def _without_outliers(self) -> dict[str, Tensor]:
+        """The ranges of what was kept, without the share at either end of each number."""
+        found = {}
+        for name, rows in self._kept.items():
+            place = max(1, int(self._outliers * len(rows)))
+            found[f"{name}_lower"] = -rows.kthvalue(place, 0).values
+            found[f"{name}_upper"] = -(-rows).kthvalue(place, 0).values
+        self._kept = {}
+        return found | {"speed": found["speed_upper"]}
 
     def bound_change(self, change: Tensor) -> Tensor:
         """The change of a step within its bounds, shape (..., D)."""
@@ -142,6 +163,13 @@ class MotionBounds(nn.Module):
             return state.new_zeros(*state.shape[:-1], 2)
         at = self.spec.state
         return torch.stack([torch.linalg.vector_norm(state[..., getattr(at, name)], dim=-1) for name in VELOCITIES], -1)
+
+
+def _thinned(rows: Tensor) -> Tensor:
+    """Every second of some rows as often as there are too many."""
+    while len(rows) > MOST_ROWS:
+        rows = rows[::2]
+    return rows
 
 
 def _position_range(joint: Joint, low: float, high: float) -> tuple[float, float]:

@@ -52,7 +52,7 @@ class Predictor(nn.Module):
         self.codec = ChangeCodec(spec, cfg.change)
         self.contact_model = ContactModel(spec)
         self.change_normaliser = Normaliser(self.codec.dim, self.codec.groups, self.codec.resolution)
-        self.bounds = MotionBounds(spec, self.codec) if cfg.within_data else None
+        self.bounds = MotionBounds(spec, self.codec, cfg.outliers) if cfg.within_data else None
         """How far a step may go; None for as far as the network says."""
         self.prior = None if cfg.prior is None else cfg.prior.build(spec, self.codec, self.needs_contacts)
         """What is known without the network."""

@@ -63,6 +63,7 @@ class Readings:
         self._rows = rows or PhysicalParameters()
         self._multibody = mechanics.multibody if rows is None else mechanics.multibody.with_parameters(rows)
         self._known: dict[str, Tensor] = {}
+        self._count = state.shape[0]  # not its length, which would be fixed in an exported program
         self.changed: set[str] = set()
         """Names of the quantities that were set."""
 
@@ -100,7 +101,7 @@ class Readings:
         turns = torch.tensor([joint.kind == "revolute" for joint in spec.joints], device=effort.device).unsqueeze(-1)
         pushed = effort * axes
         force, torque = pushed.masked_fill(turns, 0.0), pushed.masked_fill(~turns, 0.0)
-        none = effort.new_zeros(len(effort), len(spec.bodies), 3)
+        none = effort.new_zeros(self._count, len(spec.bodies), 3)
         forces = none.index_add(1, behind, force).index_add(1, before, -force)
         torques = none.index_add(1, behind, torque)
         return forces, torques.index_add(1, before, -torque - torch.linalg.cross(apart, force))
@@ -114,7 +115,7 @@ class Readings:
     def inertia_matrix(self) -> Tensor:
         """Inertias of the bodies before anything was changed [kg m^2], shape (M, B, 3, 3)."""
         given = self._rows.inertia
-        return (self.specified("inertia") if given is None else given).expand(len(self._state), -1, -1, -1)
+        return (self.specified("inertia") if given is None else given).expand(self._count, -1, -1, -1)
 
     def slot_arms(self) -> Tensor:
         """From the centre of mass of each slot's body to the point of the slot next to the ground, environment axes
@@ -151,7 +152,7 @@ class Readings:
         if name.endswith("_target"):
             return self._control_of(name.removesuffix("_target"))
         count = len(self._spec.slots) if each.per == "slot" else len(self._spec.bodies)
-        return self._state.new_zeros(len(self._state), count, each.width)  # forces that only blueprints add
+        return self._state.new_zeros(self._count, count, each.width)  # forces that only blueprints add
 
     @cached_property
     def _specification(self) -> PhysicalParameters:
@@ -212,7 +213,7 @@ class Readings:
     def _of_root(self, part: slice) -> Tensor:
         """Velocities of the root in its axes, shape (M, 1, 3); zero for a fixed base."""
         if not self._spec.floating_base:
-            return self._state.new_zeros(len(self._state), 1, 3)
+            return self._state.new_zeros(self._count, 1, 3)
         return self._velocity[part].t().unsqueeze(1)
 
     def _slot_velocity(self) -> Tensor:
@@ -223,7 +224,7 @@ class Readings:
 
     def _control_of(self, kind: str) -> Tensor:
         """What controls of a kind ask of each joint, shape (M, J, 1)."""
-        found = self._state.new_zeros(len(self._state), len(self._spec.joints), 1)
+        found = self._state.new_zeros(self._count, len(self._spec.joints), 1)
         columns = [i for i, each in enumerate(self._spec.controls) if each.kind == kind]
         joints = [self._spec.joint_names.index(self._spec.controls[i].joint) for i in columns]
         if not columns:
@@ -250,7 +251,7 @@ class Readings:
         gate = self._state.new_tensor([slot.gate for slot in spec.slots])
         radius = self._state.new_tensor([slot.radius for slot in spec.slots])
         if self._contacts is None:
-            return gate.expand(len(self._state), -1).unsqueeze(-1)
+            return gate.expand(self._count, -1).unsqueeze(-1)
         return torch.where(self._contacts.active, self._contacts.distance - radius, gate).unsqueeze(-1)
 
     def _parameter(self, name: str) -> Tensor:
@@ -260,9 +261,9 @@ class Readings:
             given = self.specified(name).unsqueeze(0)
         if name == "inertia":
             given = given.diagonal(dim1=-2, dim2=-1)
-        each, count = QUANTITIES[name], len(self._state)
+        each, count = QUANTITIES[name], self._count
         elements = {"joint": len(self._spec.joints), "body": len(self._spec.bodies), "slot": len(self._spec.slots)}
-        return given.reshape(len(given), elements.get(each.per, 1), each.width).expand(count, -1, -1)
+        return given.reshape(given.shape[0], elements.get(each.per, 1), each.width).expand(count, -1, -1)
 
     def specified(self, name: str) -> Tensor:
         """A physical parameter without leading dimensions, as mechanics have it where nobody gives one."""

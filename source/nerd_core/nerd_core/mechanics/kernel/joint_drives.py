@@ -11,7 +11,7 @@ from typing import Any
 
 import warp as wp
 
-from .multibody import generalised_force, weighted_sum
+from .multibody import motion_subspace
 
 
 @wp.struct
@@ -101,20 +101,53 @@ def begin_drives(robot: Any, work: Any, velocity: Any):
 
 
 @wp.func
+def root_axis(work: Any, axis: int):
+    """An axis of the environment in the axes of the root."""
+    return wp.vec3(work.root_rotation[axis, 0], work.root_rotation[axis, 1], work.root_rotation[axis, 2])
+
+
+@wp.func
+def whitened_pushes(robot: Any, work: Any, body: int, zeros: Any):
+    """Unit impulses on the centre of mass of a body along the axes of the environment, in whitened units. Only rows of
+    the inverse factor are looked at that move the body.
+    """
+    tree = robot.tree
+    bodies = work.bodies
+    rows = work.inverse_factor
+    centre = bodies[body].centre_of_mass
+    x, y, z = root_axis(work, 0), root_axis(work, 1), root_axis(work, 2)
+    across_x, across_y, across_z = wp.cross(centre, x), wp.cross(centre, y), wp.cross(centre, z)
+    along_x = zeros
+    along_y = zeros
+    along_z = zeros
+    if robot.floating == 1:
+        for i in range(3):
+            linear = rows[i]
+            angular = rows[3 + i]
+            along_x = along_x + x[i] * linear + across_x[i] * angular
+            along_y = along_y + y[i] * linear + across_y[i] * angular
+            along_z = along_z + z[i] * linear + across_z[i] * angular
+    above = int(body)
+    while above >= 0:
+        if tree[above].joint >= 0:
+            angular_axis, linear_axis = motion_subspace(
+                tree[above].is_prismatic, bodies[above].axis, bodies[above].anchor
+            )
+            row = rows[tree[above].velocity]
+            along_x = along_x + (wp.dot(angular_axis, across_x) + wp.dot(linear_axis, x)) * row
+            along_y = along_y + (wp.dot(angular_axis, across_y) + wp.dot(linear_axis, y)) * row
+            along_z = along_z + (wp.dot(angular_axis, across_z) + wp.dot(linear_axis, z)) * row
+        above = tree[above].parent
+    return along_x, along_y, along_z
+
+
+@wp.func
 def largest_response(robot: Any, work: Any, body: int, zeros: Any):
     """Largest change of the velocity of a body's centre of mass along an axis of the environment, per impulse on it
     along this axis; zero for a root that is fixed.
     """
-    largest = float(0.0)
-    centre = work.bodies[body].centre_of_mass
-    for axis in range(3):
-        direction = wp.vec3(work.root_rotation[axis, 0], work.root_rotation[axis, 1], work.root_rotation[axis, 2])
-        force = generalised_force(
-            robot.tree, robot.floating, work.bodies, body, direction, wp.cross(centre, direction), zeros
-        )
-        whitened = weighted_sum(work.inverse_factor, force, zeros)
-        largest = wp.max(largest, wp.dot(whitened, whitened))
-    return largest
+    x, y, z = whitened_pushes(robot, work, body, zeros)
+    return wp.max(wp.dot(x, x), wp.max(wp.dot(y, y), wp.dot(z, z)))
 
 
 @wp.func

@@ -7,6 +7,7 @@ of the robot's tables, so that all else reads them there.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import torch
@@ -208,10 +209,43 @@ def parameter_rows(rows: PhysicalParameters | None, device: Any) -> Any:
         dtype = {1: wp.vec3, 2: wp.mat33}.get(sum(isinstance(each, int) for each in own), wp.float32)
         value = None if rows is None else getattr(rows, name)
         if value is None:
-            setattr(found, name, wp.empty((0, 0), dtype=dtype, device=device))
+            setattr(found, name, _nothing(dtype, device.alias))
             continue
         setattr(found, name, wp.from_torch(_two_dimensions(value.detach(), dtype).contiguous(), dtype=dtype))
     return found
+
+
+class ReadRows:
+    """Parameters as the kernel reads them, kept for as long as the same memory comes again, as it does from step to
+    step: to make so many arrays takes a tenth of a step.
+    """
+
+    def __init__(self, device: Any):
+        """Has read nothing yet.
+
+        Args:
+            device: Warp's device of the states.
+        """
+        self._device = device
+        self._last: tuple[Any, Any] = (None, None)
+
+    def __call__(self, rows: PhysicalParameters) -> Any:
+        """What :func:`parameter_rows` gives."""
+        values = [(name, getattr(rows, name)) for name in rows.given]
+        if not all(value.is_contiguous() and value.dtype == torch.float32 for _, value in values):
+            return parameter_rows(rows, self._device)  # of copies, which would not follow what they were made from
+        key = [(name, value.data_ptr(), value.shape) for name, value in values]
+        before, found = self._last
+        if key != before:
+            found = parameter_rows(rows, self._device)
+            self._last = key, found
+        return found
+
+
+@cache
+def _nothing(dtype: Any, device: str) -> wp.array:
+    """Rows of a parameter that is the specification's."""
+    return wp.empty((0, 0), dtype=dtype, device=device)
 
 
 def _two_dimensions(value: Tensor, dtype: Any) -> Tensor:
@@ -222,6 +256,7 @@ def _two_dimensions(value: Tensor, dtype: Any) -> Tensor:
 
 __all__ = [
     "ParameterRows",
+    "ReadRows",
     "body_wrench",
     "external_force",
     "parameter_rows",

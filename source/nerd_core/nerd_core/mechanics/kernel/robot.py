@@ -36,7 +36,7 @@ from .joint_stops import JointParameters
 from .launcher import Launcher
 from .mimic_joints import MimicParameters
 from .multibody import BodyParameters
-from .physical_parameters import parameter_rows
+from .physical_parameters import ReadRows, parameter_rows
 from .rules import FACTORS_PADDED, Factors
 from .shape_pairs import PairParameters, PartParameters, pair_tables
 from .step import make_kernel
@@ -72,7 +72,7 @@ class RobotKernel:
         self._is_driven = any(solver.drives.is_driven) or (
             parameters is not None and bool(OF_DRIVES & set(parameters.given))
         )
-        self.no_parameters = parameter_rows(None, self.device)
+        self.no_parameters, self._read_rows = parameter_rows(None, self.device), ReadRows(self.device)
         slots = _slots(spec, solver) if solver.max_contacts else []
         self._has_slots = bool(slots)
         self.sizes = sizes = Sizes(
@@ -229,7 +229,7 @@ class RobotKernel:
         """
         parameters = self.no_parameters
         if rows is not None and rows.given:
-            parameters = parameter_rows(rows, self.device)
+            parameters = self._read_rows(rows)
         state, control, distance, normal, constants, inner, outer = (each.detach() for each in tensors)
         weights, inputs = self.types.weights(), Inputs()
         weights.constants, weights.feature_scales = wp.from_torch(constants), self._feature_scales

@@ -241,17 +241,18 @@ def pull_inverse_factor(work: Any, adjoint: Any, zeros: Any):
     """
     factor = adjoint.factor
     found = adjoint.mass_matrix
+    entries = adjoint.mass_entries
     size = factor.shape[0]
     for k in range(size):
         factor[k] = weighted_sum(work.inverse_factor_columns, factor[k], zeros)
     for k in range(size):
-        found[k] = -0.25 * weighted_sum(factor, work.inverse_factor[k], zeros)
+        weights = work.inverse_factor[k]
+        total = zeros
+        for j in range(k + 1):  # the factor is lower triangular
+            total = total + weights[j] * factor[j]
+        found[k] = -0.25 * total
     for k in range(size):
         for j in range(k + 1):
-            row = found[k]
-            other = found[j]
-            entry = row[j] + other[k]
-            row[j] = entry
-            found[k] = row
-            other[k] = entry
-            found[j] = other
+            entry = entries[k, j] + entries[j, k]
+            entries[k, j] = entry
+            entries[j, k] = entry

@@ -11,8 +11,8 @@ from typing import Any
 
 import warp as wp
 
-from ..joint_drives import DriveParameters, response_of
-from ..multibody import generalised_force, weighted_sum
+from ..joint_drives import DriveParameters, response_of, root_axis, whitened_pushes
+from ..multibody import weighted_sum
 from .multibody import pull_generalised_force
 
 
@@ -152,19 +152,18 @@ def pull_largest_response(robot: Any, work: Any, adjoint: Any, body: int, by_res
     """
     factor = adjoint.factor
     centre = work.bodies[body].centre_of_mass
-    direction, torque, whitened = wp.vec3(), wp.vec3(), zeros
-    largest = float(-1.0)
-    for axis in range(3):
-        along = wp.vec3(work.root_rotation[axis, 0], work.root_rotation[axis, 1], work.root_rotation[axis, 2])
-        across = wp.cross(centre, along)
-        force = generalised_force(robot.tree, robot.floating, work.bodies, body, along, across, zeros)
-        each = weighted_sum(work.inverse_factor, force, zeros)
-        size = wp.dot(each, each)
-        if size > largest:
-            largest = size
-            direction = along
-            torque = across
-            whitened = each
+    x, y, z = whitened_pushes(robot, work, body, zeros)
+    of_x, of_y, of_z = wp.dot(x, x), wp.dot(y, y), wp.dot(z, z)
+    axis = int(0)
+    whitened = x
+    if of_y > of_x and of_y >= of_z:
+        axis = 1
+        whitened = y
+    elif of_z > of_x:
+        axis = 2
+        whitened = z
+    direction = root_axis(work, axis)
+    torque = wp.cross(centre, direction)
     by_whitened = 2.0 * by_response * whitened
     for k in range(factor.shape[0]):
         factor[k] = factor[k] + whitened[k] * by_whitened

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import islice
 from typing import Any
 
@@ -41,6 +42,7 @@ class RobotGradient:
         self._kept = make_kernel(robot.sizes, robot.types, is_kept=True)
         self._adjoint, self._gradients_type = make_adjoint(robot.sizes, robot.types)
         self._free: list[tuple[tuple[int, bool], Any]] = []
+        self._free_rows: list[_RowGradients] = []
         robot.load(self._kept)
         robot.load(self._adjoint)
 
@@ -86,23 +88,18 @@ class RobotGradient:
             rows: Physical parameters.
             memory: The memory of friction before the step; None for none.
         """
-        lease = _Lease(self, len(tensors[0]), memory is not None)
+        arguments = self.robot.arguments(tensors, active, rows)
+        lease = _Lease(self, len(tensors[0]), memory is not None, arguments)
         next_state, after = torch.empty_like(tensors[0]), None
-        tables, weights, inputs, parameters = self.robot.arguments(tensors, active, rows)
         if memory is not None:
             after = memory.detach().clone(memory_format=torch.contiguous_format)
-            inputs.memory = anchors_in(after)
-        self.robot.launch(
-            self._kept,
-            len(next_state),
-            [tables, weights, inputs, parameters, lease.trace, next_state, self.robot.no_forces],
-        )
+            arguments[2].memory = anchors_in(after)
+        self.robot.launch(self._kept, len(next_state), [*arguments, lease.trace, next_state, self.robot.no_forces])
         return next_state, after, lease
 
     def pull(
         self,
         tensors: tuple[Tensor, ...],
-        active: Tensor,
         rows: PhysicalParameters,
         lease: _Lease,
         by_next: Tensor,
@@ -115,7 +112,6 @@ class RobotGradient:
 
         Args:
             tensors: What :meth:`keep` had.
-            active: The same.
             rows: The same.
             lease: What it kept.
             by_next: Derivatives by the next states.
@@ -135,17 +131,15 @@ class RobotGradient:
         gradients.constants = wp.from_torch(shared[0])
         gradients.inner = wp.from_torch(shared[1], dtype=types.features)
         gradients.outer = wp.from_torch(shared[2], dtype=types.factors)
-        by_rows = {name: state.new_zeros(count, *getattr(rows, name).shape[1:]) for name in wanted}
-        gradients.parameters = self.robot.no_parameters
-        if wanted:
-            gradients.parameters = parameter_rows(PhysicalParameters(**by_rows), self.robot.device)
+        by_rows = self._take_rows(count, {name: getattr(rows, name).shape[1:] for name in wanted})
+        gradients.parameters = by_rows.arrays
         gradients.wants_weights, gradients.chunk_size = int(wants_weights), ENVS_A_LAUNCH
         before = state.new_zeros(0, 0, VECTORS * 3)
         if by_memory is not None:
             before = torch.empty_like(by_memory, memory_format=torch.contiguous_format)
         gradients.memory = anchors_in(before)
         arguments = [
-            *self.robot.arguments(tensors, active, rows),
+            *lease.arguments,
             lease.trace,
             wp.from_torch(by_next.contiguous()),
             anchors_in(before if by_memory is None else by_memory.contiguous()),
@@ -153,10 +147,20 @@ class RobotGradient:
         ]
         self.robot.launch(self._adjoint, count, arguments)
         of_rows = [
-            each if len(getattr(rows, name)) > 1 else each.sum(0, keepdim=True) for name, each in by_rows.items()
+            each if len(getattr(rows, name)) > 1 else each.sum(0, keepdim=True)
+            for name, each in by_rows.copies().items()
         ]
+        self._free_rows.append(by_rows)
         of_memory = [] if by_memory is None else [before]
         return *found, *(each.sum(0) for each in shared), *of_rows, *of_memory
+
+    def _take_rows(self, count: int, shapes: dict[str, torch.Size]) -> _RowGradients:
+        """Memory for derivatives by parameters, of an earlier step that asked for the same ones, or new."""
+        while self._free_rows:
+            found = self._free_rows.pop()
+            if found.count == count and found.shapes == shapes:
+                return found
+        return _RowGradients(count, shapes, self.robot)
 
     def take_trace(self, count: int, remembers: bool) -> Any:
         """Memory for what a step of so many environments keeps, with a memory of friction or without: that of an
@@ -201,11 +205,35 @@ class RobotGradient:
         return trace
 
 
-class _Lease:
-    """Memory in use, as long as the graph of a step is there."""
+class _RowGradients:
+    """Memory into which the adjoint writes derivatives by parameters of environments, all of one piece: arrays of Warp
+    take a hundredth of a step to make, each.
+    """
 
-    def __init__(self, owner: RobotGradient, count: int, remembers: bool):
-        self._owner, self._kind, self.trace = owner, (count, remembers), owner.take_trace(count, remembers)
+    def __init__(self, count: int, shapes: dict[str, torch.Size], robot: RobotKernel):
+        self.count, self.shapes = count, shapes
+        self._sizes = [count * math.prod(shape) for shape in shapes.values()]
+        self._memory = torch.zeros(sum(self._sizes), device=wp.device_to_torch(robot.device))
+        # What is not written, as it has no derivative, stays zero.
+        self.arrays = robot.no_parameters
+        if shapes:
+            self.arrays = parameter_rows(PhysicalParameters(**self._parts(self._memory)), robot.device)
+
+    def copies(self) -> dict[str, Tensor]:
+        """What was written, by name of the parameter, each of shape (count, ...)."""
+        return self._parts(self._memory.clone())
+
+    def _parts(self, memory: Tensor) -> dict[str, Tensor]:
+        parts = zip(self.shapes.items(), memory.split(self._sizes), strict=True)
+        return {name: part.view(self.count, *shape) for (name, shape), part in parts}
+
+
+class _Lease:
+    """Memory in use, as long as the graph of a step is there, and what its kernels read."""
+
+    def __init__(self, owner: RobotGradient, count: int, remembers: bool, arguments: list[Any]):
+        self._owner, self._kind, self.arguments = owner, (count, remembers), arguments
+        self.trace = owner.take_trace(count, remembers)
 
     def __del__(self):
         """Gives the memory back."""
@@ -247,7 +275,7 @@ class _Step(torch.autograd.Function):
         wanted = tuple(name for name, each in zip(ctx.names, needed[SHARED:], strict=True) if each)
         wants_weights = any(needed[SHARED - 3 : SHARED])
         by_memory = None if memory is None else by[1]
-        found = iter(ctx.owner.pull(shared, active, rows, lease, by[0], wants_weights, wanted, by_memory))
+        found = iter(ctx.owner.pull(shared, rows, lease, by[0], wants_weights, wanted, by_memory))
         of_tensors = [each if wants else None for each, wants in zip(islice(found, SHARED), needed, strict=False)]
         of_rows = [next(found) if wants else None for wants in needed[SHARED:]]
         return None, None, None, next(found, None), *of_tensors, *of_rows

@@ -95,6 +95,7 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
         whitened_rows: wp.array[generalised]
         factor: wp.array[generalised]
         mass_matrix: wp.array[generalised]
+        mass_entries: wp.array2d[float]
         constants: wp.array[float]
         anchors: wp.array[AnchorAdjoint]
         memory: wp.array2d[wp.vec3]
@@ -163,6 +164,7 @@ def make_adjoint(sizes: Sizes, types: KernelTypes) -> tuple[wp.Kernel, type]:
         adjoint.whitened_rows = wp.array(ptr=own_whitened.ptr, shape=(row_count,), dtype=generalised)
         adjoint.factor = wp.array(ptr=own_factor.ptr, shape=(dim,), dtype=generalised)
         adjoint.mass_matrix = wp.array(ptr=own_matrix.ptr, shape=(dim,), dtype=generalised)
+        adjoint.mass_entries = wp.array(ptr=own_matrix.ptr, shape=(dim, dim), dtype=float)  # the same numbers
         adjoint.constants = wp.array(ptr=own_constants.ptr, shape=(CONSTANTS,), dtype=float)
         adjoint.anchors = wp.array(ptr=own_anchors.ptr, shape=(contact_count,), dtype=AnchorAdjoint)
         adjoint.root_pos = wp.array(ptr=own_root_pos.ptr, shape=(1,), dtype=wp.vec3)
