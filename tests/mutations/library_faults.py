@@ -153,8 +153,8 @@ LIBRARY_FAULTS = (
     ),
     Fault(
         ADJOINT_STOPS,
-        "by_softness[softer] = by_softness[softer] + by_softened",
-        "by_softness[softer] = by_softness[softer] + 0.0",
+        "by_responses[body] + robot.solver.body_compliance * by_softness",
+        "by_responses[body] + 0.0 * by_softness",
         TEST_ENGINES_LAW,
     ),
     Fault(ADJOINT_STOPS, "side = gap", "side = initial_gap", TEST_ANTS_LAW),

@@ -126,6 +126,8 @@ def test_chance_holds_what_differs_by_chance(chance: ModuleType):
         told = numbers({"base": others[0], "other": one}, again=tuple(others[1:]))
         inside += chance.judged(told, "100")["other"][1] == "chance"
     assert inside / trials == pytest.approx(0.95, abs=0.015)
+    by_hand = 3.182446 * 0.1 * math.sqrt(1.0 + 1.0 / 4)  # Student's t, 3 degrees of freedom, two-sided 95 %
+    assert chance.Chance(0.1, 4).factor == pytest.approx(math.exp(by_hand), rel=1e-5)
 
 
 def test_rows_count_beyond_chance_alone(chance: ModuleType):

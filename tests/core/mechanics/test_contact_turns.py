@@ -175,11 +175,12 @@ def test_the_kernel_and_pytorch_take_the_same_turns(monkeypatch: pytest.MonkeyPa
     assert torch.stack(misses).median() < 1e-4
 
 
-def test_a_capsule_is_put_down_anew_at_both_ends_together(monkeypatch: pytest.MonkeyPatch):
-    """What lies on two ends has one anchor at each; when it has turned by three degrees both are made anew, and so are
-    they where both were at one end.
+@pytest.mark.parametrize("kernels", ["0", "1"], ids=["PyTorch", "kernel"])
+def test_a_capsule_is_put_down_anew_at_both_ends_together(kernels: str, monkeypatch: pytest.MonkeyPatch):
+    """What lies on two ends has one anchor at each; when it has turned by three degrees since either was made both are
+    made anew, and so are they where both were at one end.
     """
-    monkeypatch.setenv(verification.SWITCH, "0")
+    monkeypatch.setenv(verification.SWITCH, kernels)
     spec = replace(biped(), gravity=(0.0, 0.0, 0.0))
     mechanics = mechanics_of(spec, slots=9)
     state, control = (each[:1] for each in standing(spec, 4))
@@ -195,11 +196,12 @@ def test_a_capsule_is_put_down_anew_at_both_ends_together(monkeypatch: pytest.Mo
     first, second = put_down[0, 1:5, :6].norm(dim=-1), put_down[0, 1:5, 6:12].norm(dim=-1)
     assert (first > 0.0).all() and (second == 0.0).all()
     torch.testing.assert_close(step(put_down)[0, 1:3], put_down[0, 1:3])
-    turned = put_down.clone()
     angle = math.radians(3.0)
-    turned[0, 1, :3] = torch.tensor([math.sin(angle), 0.0, math.cos(angle)])
-    turned[0, 1:3, 3:6] += 1e-4  # places that are put down anew are found again
-    torch.testing.assert_close(step(turned)[0, 1:3], put_down[0, 1:3], atol=2e-5, rtol=0.0)
+    for end in (1, 2):
+        turned = put_down.clone()
+        turned[0, end, :3] = torch.tensor([math.sin(angle), 0.0, math.cos(angle)])
+        turned[0, 1:3, 3:6] += 1e-4  # places that are put down anew are found again
+        torch.testing.assert_close(step(turned)[0, 1:3], put_down[0, 1:3], atol=2e-5, rtol=0.0)
     crowded = put_down.clone()
     crowded[0, 1, 6:12] = crowded[0, 1, :6]
     assert (step(crowded)[0, 1:3, 6:12] == 0.0).all()

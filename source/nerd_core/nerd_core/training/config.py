@@ -127,8 +127,8 @@ class TrainCfg:
     trajectories, and no error: only how many leave the robot's guard, or meet the bounds of a bounded model, is
     counted. The best model is the one with the fewest of these, and then with the smallest error."""
     validation_windows: int = bounded(0, at_least=0)
-    """Further roll-outs of a validation that begin anywhere in the trajectories, not at their beginnings; the score is
-    then the geometric mean of both."""
+    """Further roll-outs of a validation that begin anywhere in the trajectories, not at their beginnings, with what is
+    remembered there (``remembered``); the score is then the geometric mean of both."""
     patience: int = bounded(0, at_least=0)
     """Validations without an improvement after which to stop; 0 to never stop early."""
     save_minutes: float = bounded(5.0, at_least=0.0)

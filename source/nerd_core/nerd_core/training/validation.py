@@ -43,7 +43,7 @@ def validate(run: Run) -> OpenLoopErrors | None:
         if cfg.validation_windows:
             if run.known_valid is None:  # where feet stand in the middle of a trajectory
                 words = run.predictor, run.valid, cfg.remembered, cfg.seed
-                run.known_valid = remembered(*words, use="judged on from their middle")
+                run.known_valid = remembered(*words, use="used for windows of the validation")
             windows = open_loop(run.predictor, run.known_valid, max(horizons), cfg.validation_windows, anywhere=True)
             score = math.sqrt(score * windows.held_score())
             run.log({f"error of windows/{name}": x for name, x in windows.at(max(horizons)).items()})
