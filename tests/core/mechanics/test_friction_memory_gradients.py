@@ -131,7 +131,7 @@ def test_derivatives_are_those_of_central_differences():
         off = (along - by_difference).abs() / by_difference.abs().clamp(min=1.0e-6)
         matters = by_difference.abs() > 1.0e-3
         for kind in (has_feet,) if name == "memory" else (has_feet, ~has_feet):
-            assert (kind & matters).sum() > 4, name
+            assert (kind & matters).sum() > 3, name
             assert off[kind & matters].median() < 1.0e-5, f"{name}: {off[kind & matters].median():.1e}"
 
 
