@@ -237,13 +237,13 @@ _warned: set[str] = set()
 
 
 def warn_once(reason: str, what: str = "mechanics") -> None:
-    """Warns once in a process.
+    """Warns once in a process; not where :data:`SWITCH` asks for PyTorch, which is then no surprise.
 
     Args:
         reason: Why the kernel is not used.
         what: What is left to PyTorch instead.
     """
-    if reason not in _warned:
+    if reason not in _warned and os.environ.get(SWITCH) != "0":
         _warned.add(reason)
         logger.warning("%s are left to PyTorch, which is several times slower: %s", what, reason)
 
