@@ -70,8 +70,8 @@ def test_mechanics_from_before_a_setting_keep_what_there_was():
     plain = {"prior": mechanics, "network": {"prior": named, "kind": "free_motion"}, "ensemble": 1}
     kept = copy.deepcopy(plain)
     assert with_earlier_defaults(plain) == {
-        "prior": {**mechanics, "constraint_law": "fitted", "links_in_turn": False},
-        "network": {"prior": {**named, "links_in_turn": False}, "kind": "free_motion"},
+        "prior": {**mechanics, "constraint_law": "fitted", "links_in_turn": False, "touch_order": False},
+        "network": {"prior": {**named, "links_in_turn": False, "touch_order": False}, "kind": "free_motion"},
         "ensemble": 1,
     }
     assert plain == kept

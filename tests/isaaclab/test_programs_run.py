@@ -132,6 +132,7 @@ print("built")
 """
 
 
+@pytest.mark.long  # an engine of its own; test_cpu_compat has what it is cured of
 def test_script_that_never_heard_of_us_builds_an_articulation(tmp_path: Path):
     """A person's own script that imports only Isaac Lab builds an articulation on a CPU and writes its properties."""
     from nerd_isaaclab.usd.asset import assets_dir

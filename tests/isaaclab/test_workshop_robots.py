@@ -74,6 +74,7 @@ def test_rails_and_pistons_are_sliding_joints(site: Path, repo_root: Path):
     assert sum(slot.body.endswith("_foot") for slot in spec.slots) == 2
 
 
+@pytest.mark.long  # a process that imports everything; rails and pistons are its twin
 def test_fingers_are_free_of_each_other(site: Path, repo_root: Path):
     """The arm: six position drives, and no finger follows the other."""
     spec = spec_of("gripper", site, repo_root)

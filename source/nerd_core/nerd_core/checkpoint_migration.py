@@ -32,7 +32,7 @@ TENSOR_PREFIXES = {
 }
 """Beginnings of names of tensors, then and now."""
 
-EARLIER_MECHANICS = {"constraint_law": "fitted", "links_in_turn": False}
+EARLIER_MECHANICS = {"constraint_law": "fitted", "links_in_turn": False, "touch_order": False}
 """Settings of mechanics that a file may not name, as they were before there was a choice."""
 
 KINDS_OF_MECHANICS = ("mechanics", "transmission", "calibrated")

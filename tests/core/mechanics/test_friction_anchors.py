@@ -67,7 +67,7 @@ def advanced(mechanics: Mechanics, state: Tensor, memory: Tensor | None) -> Tens
 
 def count(memory: Tensor) -> Tensor:
     """First and second anchors of each environment, shape (2, M)."""
-    return (memory.unflatten(2, (2, 6))[..., :3].norm(dim=-1) > 0.0).sum(1).t()
+    return (memory[..., :12].unflatten(2, (2, 6))[..., :3].norm(dim=-1) > 0.0).sum(1).t()
 
 
 @pytest.mark.usefixtures("_kernel")
@@ -186,7 +186,7 @@ def test_an_anchor_is_a_point_of_the_body_and_one_of_the_ground():
     (to a hundredth), and gets a second anchor, but only once it has rolled by more than a tenth of a millimetre; one
     that turns by more than PhysX's angle gets a new first one.
     """
-    nothing = FrictionAnchors(torch.zeros(2, 1, 3, 1), torch.zeros(2, 1, 3, 1), None)
+    nothing = FrictionAnchors(torch.zeros(2, 1, 3, 1), torch.zeros(2, 1, 3, 1), None, torch.zeros(1, 1))
     held = torch.ones(1, 1)
     new = anchored(nothing, 0.0, 0.0)
     assert new.anchors.exist.flatten().tolist() == [True, False] and not new.drift.any()

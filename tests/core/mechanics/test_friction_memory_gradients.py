@@ -48,7 +48,7 @@ def situation() -> tuple[Mechanics, Tensor, Tensor, Tensor]:
     """Mechanics with rules that say something, states of Ants 3 to 240 control steps after they were dropped onto a
     slope, where their feet were put down, and efforts.
     """
-    generator = torch.Generator().manual_seed(4)
+    generator = torch.manual_seed(5)  # of the rules, too
     mechanics = Mechanics(SPEC, ChangeCodec(SPEC), CFG)
     for each in mechanics.parameters():
         each.data += 0.02 * torch.randn(each.shape, generator=generator)
@@ -66,7 +66,7 @@ def situation() -> tuple[Mechanics, Tensor, Tensor, Tensor]:
         state = mechanics.codec.apply(state, change)
     states, memories = (torch.cat(each) for each in zip(*kept, strict=True))
     control = 0.3 * torch.randn(ENVS, SPEC.control_dim, generator=generator)
-    anchors = (memories.unflatten(2, (2, 6))[..., :3].norm(dim=-1) > 0.0).sum(1)
+    anchors = (memories[..., :12].unflatten(2, (2, 6))[..., :3].norm(dim=-1) > 0.0).sum(1)
     assert (anchors[:, 0] > 0).sum() > ENVS // 3 and (anchors[:, 1] > 0).sum() > 3
     return mechanics, states, control, memories
 
@@ -118,7 +118,7 @@ def test_derivatives_are_those_of_central_differences():
     every, step = torch.ones(ENVS), in_torch(mechanics)
     found, _ = derivatives(step, mechanics, torch.double, every)
     at, generator = inputs_of(torch.double), torch.Generator().manual_seed(7)
-    has_feet = at["memory"].flatten(1).any(1)
+    has_feet = at["memory"][..., :12].flatten(1).any(1)
     for name, expected in found.items():
         direction = torch.randn(expected.shape, generator=generator, dtype=torch.double)
         direction = direction * (at["memory"] != 0.0) if name == "memory" else direction
@@ -131,7 +131,7 @@ def test_derivatives_are_those_of_central_differences():
         off = (along - by_difference).abs() / by_difference.abs().clamp(min=1.0e-6)
         matters = by_difference.abs() > 1.0e-3
         for kind in (has_feet,) if name == "memory" else (has_feet, ~has_feet):
-            assert (kind & matters).sum() > 4, name
+            assert (kind & matters).sum() > 3, name
             assert off[kind & matters].median() < 1.0e-5, f"{name}: {off[kind & matters].median():.1e}"
 
 

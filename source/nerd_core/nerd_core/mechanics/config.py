@@ -47,6 +47,10 @@ class MechanicsCfg:
     """With the law ``engine``: whether the joint of a link and then its contacts are solved before the next link, and
     both ends of a capsule are one patch, as in PhysX; else all joints and then one contact after the other, as models
     from before this setting do."""
+    touch_order: bool = True
+    """With links in turn: whether the shapes of a body are solved in the order in which they touched, as in PhysX (see
+    :mod:`nerd_core.mechanics.touch_order`); else in that of the specification, as models from before this setting
+    do."""
     compliance: float = bounded(0.025, at_least=0.0)
     """How much more a constraint gives way than the masses say (constraint force mixing): each correction of its
     velocity falls short by so much. A share of the response of the softer one of its bodies, with the law ``fitted`` of

@@ -47,6 +47,8 @@ class ConstraintLaw(NamedTuple):
     links_in_turn: bool = False
     """Whether contacts of a link follow its joint and come before the next link, and both ends of a capsule are one
     patch; see :mod:`nerd_core.mechanics.contact_turns`."""
+    touch_order: bool = False
+    """Whether the shapes of a body are solved in the order in which they touched."""
     has_patches: bool = False
     """Whether the contacts of a shape are one patch: normals of all contacts first, then friction at the two of them
     that are farthest apart, each of which may have half of the friction that all normals of the shape allow. Corners
@@ -70,7 +72,7 @@ def law_of(cfg: MechanicsCfg, spec: RobotSpec) -> ConstraintLaw:
     if is_free_body(spec):  # constraints of a body that is no articulation are rigid, and friction has no floor
         return ConstraintLaw(0.0, 0.0, share, 0.0, 1.0e-4, stops_release=True, way_is_bent=True, has_patches=True)
     law = ConstraintLaw(0.0, cfg.compliance, share, 0.25, 1.0e-4, stops_release=True, way_is_bent=True)
-    return law._replace(links_in_turn=cfg.links_in_turn)
+    return law._replace(links_in_turn=cfg.links_in_turn, touch_order=cfg.links_in_turn and cfg.touch_order)
 
 
 def is_free_body(spec: RobotSpec) -> bool:

@@ -36,6 +36,7 @@ from .contact_turns import is_lower_end, joint_order, joints_before
 from .friction_anchors import Anchoring, FrictionAnchors, anchoring
 from .multibody import BodyFrames, BodyMotion, Multibody
 from .self_contacts import Meeting, SelfContacts
+from .touch_order import TouchOrder
 from .vectors import cross, rotate, rotate_inverse
 
 
@@ -116,6 +117,8 @@ class ContactSlots(nn.Module):
     """Most contacts: these, and behind them those between bodies of the robot."""
     own: SelfContacts | None
     """Contacts between bodies of the robot; None for none."""
+    order: TouchOrder | None
+    """The order of the shapes of a body; None where it is always that of the specification."""
     place_of_slot: Tensor
     """Place of each slot of the robot among :attr:`slots`; of one within another that of the body's first."""
     _bodies: Tensor
@@ -143,8 +146,7 @@ class ContactSlots(nn.Module):
         """
         super().__init__()
         self.spec, self.cfg, self.multibody = multibody.spec, cfg, multibody
-        self.law = law_of(cfg, multibody.spec)
-        spec = multibody.spec
+        self.law, spec = law_of(cfg, multibody.spec), multibody.spec
         index = {name: number for number, name in enumerate(spec.body_names)}
         rank = {number: place for place, number in enumerate(multibody.depth_first)}
         slots = outer_slots(spec) if has_contacts else []
@@ -157,16 +159,19 @@ class ContactSlots(nn.Module):
         self.max_contacts = self.ground_contacts + (0 if self.own is None else self.own.most)
         sizes = half_widths(spec.slots) if self.law.has_patches else [slot.radius for slot in spec.slots]
         turns = [turn_of_body[index[spec.slots[slot].body]] for slot in slots]
+        of_slots = [index[spec.slots[slot].body] for slot in slots]
+        order = TouchOrder([rank[body] for body in of_slots], [shapes[slot] for slot in slots])
+        self.order = order if self.law.touch_order and order.is_needed else None
         self.in_turn = turns, [float(lower) for lower in is_lower_end(spec, slots)]
         """:attr:`turns` and :attr:`lower_ends` as numbers, which are there before tensors hold any."""
         buffers = {
             "slots": torch.tensor(slots, dtype=torch.long),
             "place_of_slot": torch.tensor(_places(spec, slots), dtype=torch.long),
-            "_bodies": torch.tensor([index[spec.slots[slot].body] for slot in slots], dtype=torch.long),
+            "_bodies": torch.tensor(of_slots, dtype=torch.long),
             "_points": torch.tensor([spec.slots[slot].point for slot in slots]).reshape(-1, 3, 1),
             "_radius": torch.tensor([spec.slots[slot].radius for slot in slots]),
             "_shapes": torch.tensor([shapes[slot] for slot in slots], dtype=torch.long),
-            "turns": torch.tensor(self.in_turn[0], dtype=torch.long),
+            "turns": torch.tensor(turns, dtype=torch.long),
             "lower_ends": torch.tensor(self.in_turn[1]),
             "reach": torch.tensor([cfg.reach + cfg.reach_by_radius * sizes[slot] for slot in slots]),
         }
@@ -241,7 +246,12 @@ class ContactSlots(nn.Module):
         approach = ((linear + cross(angular, arm)) * normal).sum(1)
         nearest = torch.minimum(gap, torch.add(gap, approach, alpha=dt))
         count = (nearest < COUNTED_GAP).sum(0, keepdim=True).to(gap.dtype)
-        chosen = nearest.topk(self.ground_contacts, dim=0, largest=False).indices.sort(0).values
+        chosen, places = nearest.topk(self.ground_contacts, dim=0, largest=False).indices.sort(0).values, None
+        if self.order is not None:
+            along = centres[:, 0] if root_rotation is None else (centres * root_rotation[0]).sum(1)
+            near = gap.t() < self.reach, along.t() - self._radius
+            places = self.order.listed(None if anchors is None else anchors.places, *near)
+            chosen = self.order.sorted(chosen, places)
         vectors = chosen.unsqueeze(1).expand(-1, 3, -1)
         gap, radius = gap.gather(0, chosen), self._radius[chosen]
         normal, centres, linear, angular_bias, linear_bias, arm = (
@@ -264,7 +274,7 @@ class ContactSlots(nn.Module):
         if anchors is not None:
             rotations = frames.transforms[:, :, :3].gather(0, bodies[:, None, None].expand(-1, 3, 3, -1))
             of_root = root_rotation, root_displacement
-            remembered = anchoring(anchors, chosen, rotations, centres, radius, axes, *of_root, lower_ends)
+            remembered = anchoring(anchors, chosen, rotations, centres, radius, axes, *of_root, lower_ends, places)
         jacobian = self.multibody.point_jacobian(frames, bodies, points)
         rotational_bias = cross(angular_bias, arm - to_ground)
         found = ContactConstraints(

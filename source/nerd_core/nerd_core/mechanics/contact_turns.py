@@ -95,7 +95,10 @@ class ContactTurns:
         choices = [range(place, place + spare + 1) for place in range(most)]
         due = [{turns[slot] for slot in choice} for choice in choices]
         self.at = [[place for place in range(most) if turn in due[place]] for turn in range(joints + 1)]
-        self.may_pair = [place + 1 < most and any(lower[slot] for slot in choices[place]) for place in range(most)]
+        pairs = {turns[slot] for slot in range(len(turns)) if lower[slot]}  # shapes of a body may change places
+        self.may_pair = [
+            place + 1 < most and any(turns[slot] in pairs for slot in choices[place]) for place in range(most)
+        ]
 
     def take(
         self,

@@ -10,9 +10,10 @@ millimetre, the point of contact then becomes a second anchor, and each of both 
 until one of them slips in the last substep of a physics step, the body has turned by 2.6 degrees since the first was
 made, or the slot is out of reach.
 
-A memory is a tensor of shape (M, K, 12) for the K slots of a solver. Of either anchor it has the normal of the ground
-in the axes of the body when the anchor was made, and the point on the ground [m], in the axes of the environment. Zeros
-are no anchor, so that a memory that is cleared is a new one.
+A memory is a tensor of shape (M, K, 15) for the K slots of a solver. Of either anchor it has the normal of the ground
+in the axes of the body when the anchor was made, and the point on the ground [m], in the axes of the environment; and
+of the slot's shape when it touched (:mod:`nerd_core.mechanics.touch_order`). Zeros are no anchor, so that a memory that
+is cleared is a new one.
 
 Derivatives go through a memory as through a state: anchors are points of earlier states. Which anchors there are, and
 when they end, has no derivative.
@@ -30,7 +31,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from .vectors import rotate, rotate_inverse
 
@@ -39,6 +40,12 @@ ANCHORS = 2
 
 ANCHOR_DIM = 6
 """Numbers of an anchor."""
+
+SHAPE_DIM = 3
+"""Numbers of a slot's shape: its place in the list of what touches, and two zeros."""
+
+MEMORY_DIM = ANCHORS * ANCHOR_DIM + SHAPE_DIM
+"""Numbers of a slot in a memory."""
 
 SAME_NORMAL = 0.999
 """Cosine of the angle by which a body may turn against the ground while anchors last, PhysX's number."""
@@ -56,21 +63,26 @@ class FrictionAnchors(NamedTuple):
     """The anchor on the ground, axes of the environment [m], same shape."""
     begin: Tensor | None
     """Where the root begins the control step, axes of the environment [m], shape (3, M); None for a fixed base."""
+    places: Tensor
+    """Places of the slots' shapes in the list of what touches, zero for one that does not, shape (K, M); see
+    :mod:`nerd_core.mechanics.touch_order`."""
 
     @classmethod
     def read(cls, memory: Tensor, begin: Tensor | None) -> FrictionAnchors:
         """Anchors from a memory.
 
         Args:
-            memory: The memory, shape (M, K, 12).
+            memory: The memory, shape (M, K, 15).
             begin: Where the root begins the control step [m], shape (M, 3); None for a fixed base.
         """
-        normal, place = memory.unflatten(2, (ANCHORS, ANCHOR_DIM)).permute(2, 1, 3, 0).split(3, 2)
-        return cls(normal, place, None if begin is None else begin.t())
+        anchors, of_shape = memory.split((ANCHORS * ANCHOR_DIM, SHAPE_DIM), 2)
+        normal, place = anchors.unflatten(2, (ANCHORS, ANCHOR_DIM)).permute(2, 1, 3, 0).split(3, 2)
+        return cls(normal, place, None if begin is None else begin.t(), of_shape[..., 0].t())
 
     def written(self) -> Tensor:
-        """The memory of these anchors, shape (M, K, 12)."""
-        return torch.cat((self.normal, self.place), 2).permute(3, 1, 0, 2).flatten(2)
+        """The memory of these anchors, shape (M, K, 15)."""
+        anchors = torch.cat((self.normal, self.place), 2).permute(3, 1, 0, 2).flatten(2)
+        return torch.cat((anchors, nn.functional.pad(self.places.t().unsqueeze(2), (0, SHAPE_DIM - 1))), 2)
 
     @property
     def exist(self) -> Tensor:
@@ -88,6 +100,8 @@ class Anchoring(NamedTuple):
     """Anchors of the contacts, old or new, shape (2, P, 3, M)."""
     chosen: Tensor
     """Numbers of their slots, shape (P, M)."""
+    places: Tensor
+    """Places of all slots' shapes in the list of what touches, shape (K, M)."""
 
     def kept(self, before: FrictionAnchors, holds: Tensor) -> FrictionAnchors:
         """The anchors of all slots after the step: those of contacts that friction holds.
@@ -101,7 +115,7 @@ class Anchoring(NamedTuple):
             torch.zeros_like(of_slots).scatter(1, where, holding * of_contacts)
             for of_slots, of_contacts in zip(before[:2], self.anchors[:2], strict=True)
         )
-        return before._replace(normal=normal, place=place)
+        return before._replace(normal=normal, place=place, places=self.places)
 
 
 def anchoring(
@@ -114,6 +128,7 @@ def anchoring(
     root_rotation: Tensor | None,
     root_displacement: Tensor | None,
     lower_ends: Tensor | None = None,
+    listed: Tensor | None = None,
 ) -> Anchoring:
     """Old anchors where they last, new ones elsewhere.
 
@@ -127,6 +142,7 @@ def anchoring(
         root_rotation: Rotation matrices of the root, shape (3, 3, M); None for a fixed base.
         root_displacement: How far the root has come since the control step began, environment axes [m], shape (3, M).
         lower_ends: One for a contact that is one patch with the next one, else zero, shape (P, M); None for none.
+        listed: Places of all slots' shapes in the list of what touches, shape (K, M); None as before.
     """
     where = chosen[None, :, None].expand(ANCHORS, -1, 3, -1)
     normals, places = (each.gather(1, where) for each in before[:2])
@@ -153,7 +169,9 @@ def anchoring(
     apart = (points - on_ground) * is_old
     drift = torch.stack([(apart * axis).sum(2) for axis in axes[1:]], 1)
     places = torch.where(is_new, point_on_ground, places * is_old)
-    return Anchoring(drift, before._replace(normal=normals, place=places), chosen)
+    return Anchoring(
+        drift, before._replace(normal=normals, place=places), chosen, before.places if listed is None else listed
+    )
 
 
 def _patches_of_ends(lower: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
@@ -170,4 +188,13 @@ def _patches_of_ends(lower: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]
     return lower | upper, either
 
 
-__all__ = ["ANCHORS", "ANCHOR_DIM", "SAME_NORMAL", "SAME_POINT", "Anchoring", "FrictionAnchors", "anchoring"]
+__all__ = [
+    "ANCHORS",
+    "ANCHOR_DIM",
+    "MEMORY_DIM",
+    "SAME_NORMAL",
+    "SAME_POINT",
+    "Anchoring",
+    "FrictionAnchors",
+    "anchoring",
+]

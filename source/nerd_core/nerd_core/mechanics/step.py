@@ -32,7 +32,7 @@ from .config import MechanicsCfg
 from .constraint_laws import smooth_share
 from .constraint_solver import ConstraintSolver
 from .forces import BodyForces, ForceRecorder
-from .friction_anchors import ANCHOR_DIM, ANCHORS
+from .friction_anchors import MEMORY_DIM
 from .kernel.adjoint.verification import verified_gradient
 from .kernel.verification import (
     OF_DRIVES,
@@ -121,13 +121,13 @@ class Mechanics(TorchMechanics):
         return isinstance(self.solver, ConstraintSolver) and self.solver.has_memory
 
     def new_memory(self, count: int, like: Tensor) -> Tensor:
-        """The memory of friction of so many environments that nothing has touched yet, shape (count, K, 12).
+        """The memory of friction of so many environments that nothing has touched yet, shape (count, K, 15).
 
         Args:
             count: Environments.
             like: A tensor on the device and of the type of states.
         """
-        return like.new_zeros(count, len(self.solver.contacts.slots), ANCHORS * ANCHOR_DIM)
+        return like.new_zeros(count, len(self.solver.contacts.slots), MEMORY_DIM)
 
     @torch.no_grad()
     def remembering(
@@ -144,7 +144,7 @@ class Mechanics(TorchMechanics):
             state: States, shape (M, S).
             control: Efforts held over the step [N m or N], shape (M, C).
             contacts: Contacts of ``state`` of all slots.
-            memory: What the step before left, or :meth:`new_memory`, shape (M, K, 12).
+            memory: What the step before left, or :meth:`new_memory`, shape (M, K, 15).
             parameters: What differs from the specification.
         """
         _, state, control, contacts, rows = self._flat(state, control, contacts, parameters)
@@ -162,14 +162,14 @@ class Mechanics(TorchMechanics):
         memory: Tensor,
         parameters: PhysicalParameters | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """The change of state with a memory of friction, and the memory after it, of shapes (..., D) and (..., K, 12).
+        """The change of state with a memory of friction, and the memory after it, of shapes (..., D) and (..., K, 15).
         Gradients flow through both, and to the memory before; nothing is changed in place.
 
         Args:
             state: States, shape (..., S).
             control: Efforts held over the step [N m or N], shape (..., C).
             contacts: Contacts of ``state`` of all slots.
-            memory: What the step before left, or :meth:`new_memory`, shape (..., K, 12).
+            memory: What the step before left, or :meth:`new_memory`, shape (..., K, 15).
             parameters: What differs from the specification.
         """
         lead, state, control, contacts, rows = self._flat(state, control, contacts, parameters)

@@ -160,7 +160,7 @@ class TorchMechanics(nn.Module):
         memory: Tensor,
         recorder: ForceRecorder | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """What :meth:`_next_state` says, and the memory after it, shape (M, K, 12)."""
+        """What :meth:`_next_state` says, and the memory after it, shape (M, K, 15)."""
         anchors = FrictionAnchors.read(memory, state[:, self.spec.state.root_pos] if self._root_dim else None)
         with exact_products(state.device):
             next_state, after = self._advance(state, control, contacts, recorder, anchors)

@@ -16,7 +16,7 @@ import warp as wp
 from ..constants import MIN_FACTOR, Constant, Factor
 from ..friction_anchors import SAME_NORMAL
 from .contact_constraints import ONE_END, end_of_capsule, held_share
-from .friction_anchors import FIRST_NORMAL, SECOND_NORMAL, VECTORS
+from .friction_anchors import ANCHOR_VECTORS, FIRST_NORMAL, SECOND_NORMAL
 from .joint_stops import rate_factor, softness
 from .rules import Factors, contact_factors
 
@@ -54,7 +54,7 @@ def renew_capsules(robot: Any, work: Any, found: int, root_rotation: wp.mat33):
             if end_of_capsule(robot, work, number) == ONE_END:
                 lower = int(work.contacts[number])
                 if is_put_down_anew(robot, work, lower, root_rotation) == 1:
-                    for i in range(VECTORS):
+                    for i in range(ANCHOR_VECTORS):
                         memory[lower, i] = wp.vec3()
                         memory[lower + 1, i] = wp.vec3()
 

@@ -23,6 +23,7 @@ from .contact_patches import find_anchors
 from .friction_anchors import begin_anchors
 from .joint_stops import stop_gap
 from .multibody import generalised_force, weighted_sum
+from .touch_order import list_touching, order_contacts
 
 
 @wp.struct
@@ -165,6 +166,9 @@ def begin_rows(
         rows[i].gap = stop_gap(joints[i], pos, sign)
         begin_row(i, sign * inverse_factor[own], sign * velocity[own], sign * gain[own], rows, whitened_rows)
     found, near = find_contacts(robot, work, root_rotation, root_displacement)
+    if robot.solver.touch_order == 1:
+        list_touching(robot, work, root_rotation)
+        order_contacts(robot, work, found)
     renew_capsules(robot, work, found, root_rotation)
     for number in range(found):
         begin_contact(robot, weights, work, number, velocity, gain, root_rotation, root_displacement, zeros)

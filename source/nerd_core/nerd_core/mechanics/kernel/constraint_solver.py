@@ -60,6 +60,8 @@ class SolverParameters:
     """Friction of a contact that slides, as a share of that of one at rest."""
     has_patches: int
     """Whether the contacts of a shape are one patch."""
+    touch_order: int
+    """Whether the shapes of a body are solved in the order in which they touched."""
 
 
 @wp.func

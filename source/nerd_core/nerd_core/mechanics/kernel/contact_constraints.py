@@ -41,6 +41,8 @@ class SlotParameters:
     """Gap below which it is looked at [m]."""
     turn: int
     """How many joints are solved before it."""
+    has_rivals: int
+    """Whether its body has other shapes that may touch, too."""
     is_lower_end: int
     """Whether it is the first end of a capsule whose other end is the next slot, and both are one patch."""
 
@@ -61,6 +63,10 @@ class SlotGround:
     """How far away it is at the beginning of a physics step [m]."""
     nearest: float
     """The same, or at the end of the step with the velocity of the beginning if that is nearer [m]."""
+    begin: float
+    """Where the slot's shape begins along the first axis of the environment [m]."""
+    place: int
+    """Place of the slot's shape in the list of what touches, zero for one that does not."""
 
 
 @wp.func

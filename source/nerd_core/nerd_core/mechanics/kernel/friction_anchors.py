@@ -14,11 +14,11 @@ import warp as wp
 from ..friction_anchors import SAME_NORMAL, SAME_POINT
 from .contact_constraints import NO_END, contact_depth, end_of_capsule, slot_centre
 
-FIRST_NORMAL, FIRST_PLACE, SECOND_NORMAL, SECOND_PLACE = range(4)
-"""Places of the vectors of a slot's anchors in the memory."""
+FIRST_NORMAL, FIRST_PLACE, SECOND_NORMAL, SECOND_PLACE, OF_SHAPE = range(5)
+"""Places of the vectors of a slot's anchors in the memory, and of the one that says when its shape touched."""
 
-VECTORS = 4
-"""Vectors of a slot's anchors."""
+ANCHOR_VECTORS, VECTORS = 4, 5
+"""Vectors of a slot's anchors, and of all that is remembered of it."""
 
 
 @wp.struct
@@ -112,16 +112,14 @@ def anchor_drift(
 def keep_anchors(work: Any, contacts: int):
     """Forgets the anchors of all slots at the end of a physics step but those of contacts that friction holds."""
     memory = work.memory
-    number = int(0)
     for slot in range(memory.shape[0]):
         holds = int(0)
-        if number < contacts:  # noqa: SIM102 (Warp would look at the next contact all the same)
+        for number in range(contacts):
             if work.contacts[number] == slot:
                 holds = work.anchors[number].holds
-                number = number + 1
         if holds == 0:
-            for i in range(VECTORS):
+            for i in range(ANCHOR_VECTORS):
                 memory[slot, i] = wp.vec3()
 
 
-__all__ = ["VECTORS", "ContactAnchors", "anchor_drift", "begin_anchors", "keep_anchors"]
+__all__ = ["ANCHOR_VECTORS", "VECTORS", "ContactAnchors", "anchor_drift", "begin_anchors", "keep_anchors"]

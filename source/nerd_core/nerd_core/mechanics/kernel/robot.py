@@ -151,7 +151,7 @@ class RobotKernel:
             control: Efforts held over the step [N m or N], shape (M, C).
             contacts: Contacts of ``state`` of all slots, leading dimension (M,). None for a robot that touches nothing.
             rows: What :meth:`PhysicalParameters.rows` gave, for a kernel that was made for parameters.
-            memory: The memory of friction, shape (M, K, 12), which is changed in place; None for none.
+            memory: The memory of friction, shape (M, K, 15), which is changed in place; None for none.
         """
         next_state = torch.empty_like(state)
         arguments = [*self._given(state, control, contacts, rows, memory), self._no_trace, next_state, self.no_forces]
@@ -259,7 +259,7 @@ class RobotKernel:
 
 
 def anchors_in(memory: Tensor) -> wp.array:
-    """A memory of friction, shape (M, K, 12), as kernels read and change it."""
+    """A memory of friction, shape (M, K, 15), as kernels read and change it."""
     return wp.from_torch(memory.detach().unflatten(2, (VECTORS, 3)), dtype=wp.vec3)
 
 
@@ -398,6 +398,8 @@ def _slots(spec: RobotSpec, solver: ConstraintSolver) -> list[Any]:
         slot.turn = len(spec.joints)
         if solver.law.links_in_turn:
             slot.turn, slot.is_lower_end = int(solver.contacts.turns[row]), int(solver.contacts.lower_ends[row])
+        if solver.contacts.order is not None:
+            slot.has_rivals = int(solver.contacts.order.has_rivals[row])
         slot.static_friction = slot.dynamic_friction = LEARNED
         slots.append(slot)
     return slots
@@ -414,6 +416,7 @@ def _numbers(spec: RobotSpec, solver: ConstraintSolver) -> Any:
     numbers.typical_delassus = solver.typical_delassus[0].item() if solver.max_contacts else 1.0
     numbers.hidden, numbers.sliding_share = cfg.hidden, solver.sliding_share
     numbers.has_patches = int(solver.law.has_patches)
+    numbers.touch_order = int(solver.contacts.order is not None)
     return numbers
 
 

@@ -26,7 +26,7 @@ from ...files.messages import first_line
 from ...robot.physical_parameters import JOINT_FIELDS, PhysicalParameters, own_shape, specified
 from ...robot.spec import RobotSpec
 from ..constraint_solver import ConstraintSolver
-from ..friction_anchors import ANCHOR_DIM, ANCHORS
+from ..friction_anchors import MEMORY_DIM
 
 if TYPE_CHECKING:
     from .robot import RobotKernel
@@ -99,7 +99,7 @@ def verified_kernel(
             apart = max(apart, _typical_difference(step, reference, *_meeting_trial(spec, solver, state, control)))
         if remembering is not None:
             with_memory = partial(robot.with_memory, rows=parameters)
-            nothing = state.new_zeros(len(situated[0]), len(solver.contacts.slots), ANCHORS * ANCHOR_DIM)
+            nothing = state.new_zeros(len(situated[0]), len(solver.contacts.slots), MEMORY_DIM)
             apart = max(apart, _difference_with_memory(with_memory, remembering, nothing, *situated))
     except Exception as error:  # so may compilers and drivers
         warn_once(f"no kernel was made for '{spec.name}' on {state.device} ({first_line(error)})")

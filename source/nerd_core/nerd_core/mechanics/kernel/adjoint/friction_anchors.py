@@ -18,6 +18,7 @@ from ..contact_constraints import NO_END, OTHER_END, end_of_capsule, slot_centre
 from ..friction_anchors import (
     FIRST_NORMAL,
     FIRST_PLACE,
+    OF_SHAPE,
     SECOND_NORMAL,
     SECOND_PLACE,
     VECTORS,
@@ -55,6 +56,7 @@ def pull_kept_anchors(adjoint: Any, after: wp.array2d[wp.vec3]):
     """
     by_memory = adjoint.memory
     for slot in range(after.shape[0]):
+        by_memory[slot, OF_SHAPE] = wp.vec3()
         if wp.length_sq(after[slot, FIRST_NORMAL]) == 0.0:
             for i in range(VECTORS):
                 by_memory[slot, i] = wp.vec3()

@@ -20,7 +20,7 @@ from ....files.messages import first_line
 from ....robot.physical_parameters import PhysicalParameters
 from ....robot.spec import RobotSpec
 from ...constraint_solver import ConstraintSolver
-from ...friction_anchors import ANCHOR_DIM, ANCHORS
+from ...friction_anchors import MEMORY_DIM
 from ..verification import SWITCH, Step, StepWithMemory, trial, warn_once
 
 if TYPE_CHECKING:
@@ -105,8 +105,8 @@ def _trial_memory(
     control: Tensor,
     contacts: Contacts | None,
 ) -> Tensor:
-    """Where feet were put down a step before, shape (M, K, 12)."""
-    nothing = state.new_zeros(len(state), robot.sizes.slots, ANCHORS * ANCHOR_DIM)
+    """Where feet were put down a step before, shape (M, K, 15)."""
+    nothing = state.new_zeros(len(state), robot.sizes.slots, MEMORY_DIM)
     rows = None if parameters is None else parameters.map(lambda x: x.expand(len(state), *x.shape[1:]))
     return robot.with_memory(state, control, contacts, nothing, rows)[1]
 

@@ -1,0 +1,110 @@
+# Copyright (c) 2026, The nerd_isaaclab developers.
+# SPDX-License-Identifier: BSD-3-Clause
+
+"""Which shape of a body is solved first: the one that touched first.
+
+PhysX solves the contacts of a body shape by shape, and the order of these shapes is no property of the robot. It keeps
+a list of what touches the ground: a shape comes to its end when it comes within reach, those that come in the same
+physics step in the order in which they begin along the first axis of the world, and leaves it when it goes out of
+reach. In each step a copy of the list is sorted by bodies, so that these take turns as they should. It matters where
+two shapes of a body bear: a foot of two capsules, with stiff drives behind it and few iterations. Here each body has a
+list of its own.
+
+The list is part of the memory of friction (:mod:`nerd_core.mechanics.friction_anchors`): each slot has the place of its
+shape in the list, from one on, zero where the shape does not touch or has the body for itself. A new memory is an empty
+list, and a step without memory begins with one.
+
+Example::
+
+    order = TouchOrder(turns=[0, 0, 1, 1], shapes=[0, 0, 1, 2])
+    places = order.listed(before, in_reach, begins)
+    chosen = order.sorted(chosen, places)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+LAST = 100_000
+"""More than any place in a list."""
+
+
+class TouchOrder(nn.Module):
+    """The order of the shapes of one robot. Has no parameters."""
+
+    is_needed: bool
+    """Whether any body has several shapes."""
+    has_rivals: list[bool]
+    """Whether the body of each slot has several shapes."""
+    _first: Tensor
+    _shape_of_slot: Tensor
+    _belongs: Tensor
+    _turn: Tensor
+    _listed_before: Tensor
+    _is_rival: Tensor
+
+    def __init__(self, turns: Sequence[int], shapes: Sequence[int]):
+        """Looks up which slots are one shape.
+
+        Args:
+            turns: When the solver comes to the body of each slot, in the order of the slots.
+            shapes: Numbers of their shapes; slots of a shape follow each other.
+        """
+        super().__init__()
+        first = [slot for slot, shape in enumerate(shapes) if shape not in shapes[:slot]]
+        of_slot = [[shapes[slot] for slot in first].index(shape) for shape in shapes]
+        of_shape = [turns[slot] for slot in first]
+        self.has_rivals = [of_shape.count(turn) > 1 for turn in turns]
+        self.is_needed = any(self.has_rivals)
+        is_rival = [[one == other and of_shape.count(one) > 1 for other in of_shape] for one in of_shape]
+        belongs = [[of_slot[slot] == shape for slot in range(len(shapes))] for shape in range(len(first))]
+        buffers = {
+            "_first": torch.tensor(first, dtype=torch.long),
+            "_shape_of_slot": torch.tensor(of_slot, dtype=torch.long),
+            "_belongs": torch.tensor(belongs, dtype=torch.bool).reshape(len(first), len(shapes), 1),
+            "_listed_before": torch.ones(len(first), len(first), dtype=torch.bool).tril(-1).unsqueeze(2),
+            "_is_rival": torch.tensor(is_rival, dtype=torch.bool).reshape(len(first), len(first), 1),
+            "_turn": torch.tensor(turns, dtype=torch.long).unsqueeze(1),
+        }
+        for name, value in buffers.items():
+            self.register_buffer(name, value, persistent=False)
+
+    def listed(self, before: Tensor | None, in_reach: Tensor, begins: Tensor) -> Tensor:
+        """Places of the slots' shapes in the lists of their bodies, zero for one that does not touch, and where a body
+        has one shape only; shape (K, M). Has no derivative.
+
+        Args:
+            before: Those of the physics step before, shape (K, M); None for an empty list.
+            in_reach: Which slots are within reach of the ground, shape (M, K).
+            begins: Where each slot begins along the first axis of the world [m], shape (M, K).
+        """
+        begins, in_reach = begins.detach().t(), in_reach.t()
+        touches = (self._belongs & in_reach).any(1)
+        begin = torch.where(self._belongs, begins, torch.inf).amin(1)
+        place = torch.zeros_like(begin) if before is None else before.detach()[self._first]
+        place = torch.where(place > 0.0, place, LAST)
+        earlier = (begin.unsqueeze(0) == begin.unsqueeze(1)) & self._listed_before
+        earlier = earlier | (begin.unsqueeze(0) < begin.unsqueeze(1))
+        earlier = earlier & (place.unsqueeze(0) == place.unsqueeze(1))
+        earlier = earlier | (place.unsqueeze(0) < place.unsqueeze(1))
+        found = 1 + (earlier & touches.unsqueeze(0) & self._is_rival).sum(1)
+        is_listed = touches & self._is_rival.any(1)
+        return torch.where(is_listed, found, 0).to(begins.dtype)[self._shape_of_slot]
+
+    def sorted(self, chosen: Tensor, places: Tensor) -> Tensor:
+        """Numbers of slots in the order of the solver: by bodies, and those of a body by the places of their shapes.
+
+        Args:
+            chosen: Numbers of some slots, ascending, shape (P, M).
+            places: What :meth:`listed` gave.
+        """
+        count = len(self._shape_of_slot)
+        rank = self._turn * (count + 1) + places.long()
+        rank = rank.gather(0, chosen) * count + chosen  # all different
+        return chosen.gather(0, rank.argsort(0))
+
+
+__all__ = ["LAST", "TouchOrder"]
