@@ -77,7 +77,7 @@ class FrictionAnchors(NamedTuple):
         """
         anchors, of_shape = memory.split((ANCHORS * ANCHOR_DIM, SHAPE_DIM), 2)
         normal, place = anchors.unflatten(2, (ANCHORS, ANCHOR_DIM)).permute(2, 1, 3, 0).split(3, 2)
-        return cls(normal, place, None if begin is None else begin.t(), of_shape[..., 0].t())
+        return cls(normal, place, None if begin is None else begin.t(), of_shape[..., 0].detach().t())
 
     def written(self) -> Tensor:
         """The memory of these anchors, shape (M, K, 15)."""
