@@ -155,6 +155,15 @@ def test_interrupted_lessons_go_on(tmp_path: Path):
         teach(teacher(), recorded(), replace(CFG, seed=3), tmp_path / "a", "mechanics")
 
 
+def test_lessons_of_others_are_not_continued(tmp_path: Path):
+    """Data are not gone on with by another model of the same name, or with steps of another length."""
+    teach(teacher(), recorded(), CFG, tmp_path / "a", "best", models={"teacher": "one"})
+    with pytest.raises(DataError, match="digest of the teacher"):
+        teach(teacher(), recorded(), CFG, tmp_path / "a", "best", models={"teacher": "other"})
+    with pytest.raises(DataError, match="steps"):
+        teach(teacher(), recorded(), replace(CFG, steps=CFG.steps + 1), tmp_path / "a", "best", models={"teacher": "one"})
+
+
 def test_wild_teachers_are_refused(tmp_path: Path):
     """A teacher that leaves the guard of the robot everywhere is given up, with words."""
     wild = pushing(1.0e6)
@@ -176,3 +185,8 @@ def test_command_teaches(tmp_path: Path, capsys):
     assert found.complete and found.transitions == 64
     assert found.meta[0].teacher == "model 'model'" and found.meta[0].task == "made up"
     assert "64 transitions" in capsys.readouterr().out
+    # once more, with more asked for: what is there is continued
+    assert main([*words, "--out", str(tmp_path / "out"), "--transitions", "128", "--steps", "4"]) == 0
+    assert TrajectoryDataset.open(tmp_path / "out").transitions == 128
+    assert main([*words, "--out", str(tmp_path / "data")]) == 2
+    assert "a folder of its own" in capsys.readouterr().err

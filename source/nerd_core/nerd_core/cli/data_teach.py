@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +22,7 @@ from tqdm import tqdm
 from .. import checkpoint
 from ..checkpoint_names import find_checkpoint
 from ..files.outputs import require_folder
+from ..files.provenance import file_digest
 from ..training.config import TrainingError
 from ..training.taught import TeachCfg, teach
 from .terminal import say
@@ -52,14 +54,19 @@ def teach_data(command: Teach) -> int:
     require_folder(command.out, "--out")
     if not command.data:
         raise TrainingError("got no dataset, expected at least one folder")
+    if command.out.resolve() in {path.resolve() for path in command.data}:
+        raise TrainingError(f"got --out '{command.out.name}', which is begun with: expected a folder of its own")
     starts = joined(command.data, (), leads=True)
     path = find_checkpoint(command.teacher)
-    teacher = checkpoint.load(path, expected_spec=starts.spec)
-    student = None
+    teacher, student = checkpoint.load(path, expected_spec=starts.spec), None
+    models = {"teacher": file_digest(path / "manifest.json")}
     if command.visited is not None:
-        student = checkpoint.load(find_checkpoint(command.visited), expected_spec=starts.spec)
+        visited = find_checkpoint(command.visited)
+        student = checkpoint.load(visited, expected_spec=starts.spec)
+        models["student"] = file_digest(visited / "manifest.json")
     with tqdm(total=command.cfg.transitions, unit=" transitions", unit_scale=True) as bar:
-        manifest = teach(teacher, starts, command.cfg, command.out, path.name, student, lambda done: _show(bar, done))
+        shown = partial(_show, bar)
+        manifest = teach(teacher, starts, command.cfg, command.out, path.name, student, shown, models)
     say(f"{manifest.trajectories:,} trajectories, {manifest.transitions:,} transitions in {command.out}")
     return 0
 

@@ -108,9 +108,11 @@ class Anchoring(NamedTuple):
 
         Args:
             before: Anchors of all slots.
-            holds: One for contacts within reach that did not slip in the last substep, else zero, shape (P, M).
+            holds: One for contacts within reach that did not slip in the last substep, else zero, shape (P, M). Those
+                between bodies, which come behind the others, have no anchors.
         """
-        where, holding = self.chosen[None, :, None].expand_as(self.anchors.normal), holds.unsqueeze(1)
+        where = self.chosen[None, :, None].expand_as(self.anchors.normal)
+        holding = holds[: len(self.chosen)].unsqueeze(1)
         normal, place = (
             torch.zeros_like(of_slots).scatter(1, where, holding * of_contacts)
             for of_slots, of_contacts in zip(before[:2], self.anchors[:2], strict=True)

@@ -17,7 +17,7 @@ A batch depends on the settings and its own number alone, so that data that were
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from torch import Tensor
 
 from ..contact.grounds import PlaneGround
 from ..data.dataset import TrajectoryDataset
-from ..data.layout import ShardMeta, command_line
+from ..data.layout import ShardMeta
 from ..data.manifest import Manifest, write_manifest
 from ..data.shards import ShardWriter
 from ..dynamics import rollout_states
@@ -71,6 +71,7 @@ def teach(
     name: str,
     student: Predictor | None = None,
     progress: Callable[[int], None] | None = None,
+    models: Mapping[str, str] | None = None,
 ) -> Manifest:
     """Writes what a teacher does, and declares the dataset complete.
 
@@ -82,15 +83,23 @@ def teach(
         name: Name of the teacher, for the origin of the data.
         student: Model whose own states are begun with; None to begin with recorded ones.
         progress: Told how many transitions are written, after each batch.
+        models: Digests of ``teacher`` and ``student``, by these names: data of others are not continued.
     """
     spec = starts.spec
-    notes = {"first states": "recorded" if student is None else "visited by a student"}
+    notes = {
+        "first states": "recorded" if student is None else "visited by a student",
+        "starts": starts.dataset_hash,
+        "steps": str(cfg.steps),
+        "batch": str(cfg.batch),
+        **{f"digest of the {name}": digest for name, digest in (models or {}).items()},
+    }
+    if student is not None:
+        notes["visited_steps"] = str(cfg.visited_steps)
     meta = ShardMeta(
         task=", ".join(sorted({each.task for each in starts.meta if each.task})),
         seed=cfg.seed,
         teacher=f"model '{name}'",
         excitation="as recorded",
-        command=command_line(),
         versions=versions(),
         notes=notes,
     )
