@@ -59,7 +59,8 @@ def relative(found: Mapping[str, Any], base: Mapping[str, Any], horizon: str) ->
         return math.inf
     ours, theirs = found["errors"][horizon], base["errors"][horizon]
     logs = [math.log(max(ours[name]["mean"], 1e-12) / max(theirs[name]["mean"], 1e-12)) for name in theirs]
-    return math.exp(sum(logs) / len(logs))
+    mean = sum(logs) / len(logs)
+    return math.exp(mean) if math.isfinite(mean) else math.inf
 
 
 def middle(bases: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -126,7 +127,7 @@ def conclusions(told: Mapping[str, Any], horizon: str) -> str:
         return f"Over {horizon} steps nothing can be said: the base was trained once."
     found = judged(told, horizon)
     said = [
-        f"**Over {horizon} steps** {chance.seeds} trainings of the base with other seeds scatter by a factor of "
+        f"**Over {horizon} steps** {chance.seeds} trainings of the base with different seeds scatter by a factor of "
         f"{math.exp(chance.spread):.2f}: a row is other than the base from {chance.factor:.2f} on."
     ]
     for verdict, words in (("worse", "Worse"), ("better", "Better"), ("chance", "Not told from chance")):

@@ -88,7 +88,7 @@ def _run_pytest(arguments: list[str], log: str, root: str, telling: Connection) 
     import pytest
 
     os.setsid()
-    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     for stream in (1, 2):
         os.dup2(file, stream)
     os.chdir(root)

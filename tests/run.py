@@ -206,7 +206,10 @@ def _follow(process: subprocess.Popen[str], log: Path, shown: bool) -> list[str]
 
 def _end_of(process: subprocess.Popen[str]) -> tuple[int, float]:
     """Wait for the end of a program; its exit code, and what it and its children took of the processor."""
-    _, status, usage = os.wait4(process.pid, 0)
+    try:
+        _, status, usage = os.wait4(process.pid, 0)
+    except ChildProcessError:  # whoever ended it has waited for it, too
+        return process.wait(), 0.0
     process.returncode = os.waitstatus_to_exitcode(status)
     return process.returncode, usage.ru_utime + usage.ru_stime
 

@@ -95,7 +95,15 @@ def rows(errors: dict[str, float]) -> list[dict[str, Any]]:
         spread = {
             h: {QUANTITY: {"mean": part * error, "median": 0.0, "q90": 0.0}} for h, part in (("10", 0.1), ("100", 1))
         }
-        numbers = {"updates": 1000, "transitions": 5, "trajectories": 4, "lost": 2, "failure": "", "errors": spread}
+        numbers = {
+            "updates": 1000,
+            "processor_seconds": 3.0,
+            "transitions": 5,
+            "trajectories": 4,
+            "lost": 2,
+            "failure": "",
+            "errors": spread,
+        }
         found.append({"group": "a group", "name": name, **numbers})
     return found
 
@@ -182,7 +190,7 @@ def test_the_page_has_every_row_and_says_what_is_missing(program: ModuleType, tm
     (tmp_path / "ablations_pendulum.json").write_text(json.dumps(told))
     page.write_page(tmp_path, tmp_path / "page.md")
     text = (tmp_path / "page.md").read_text()
-    assert "| GRU | 1,000 | 0.05 | 0.5 | 2 | 2.50 | 2.50 |" in text
+    assert "| GRU | 1,000 | 3 | 0.05 | 0.5 | 2 | 2.50 | 2.50 |" in text
     assert "| LSTM | 1,000 | - | - | - | failed | failed |" in text
     assert "its numbers say nothing" in text and "Not run: " in text and "perceptron" in text and "Worse" not in text
     assert (tmp_path / "images/ablations-pendulum.png").stat().st_size > 1000
@@ -198,8 +206,8 @@ def test_the_page_concludes_from_real_sizes(program: ModuleType, tmp_path: Path)
         (tmp_path / f"ablations_{robot}.json").write_text(json.dumps(told))
     page.write_page(tmp_path, tmp_path / "page.md")
     text = (tmp_path / "page.md").read_text()
-    assert "| GRU | 1,000 | 0.09 | 0.9 | 2 | 4.50 worse | 4.50 worse |" in text
-    assert "| LSTM | 1,000 | 0.2 | 0.2 | 2 | 10 worse | 1.00 |" in text and text.count("| base | 1,000 |") == 6
+    assert "| GRU | 1,000 | 3 | 0.09 | 0.9 | 2 | 4.50 worse | 4.50 worse |" in text
+    assert "| LSTM | 1,000 | 3 | 0.2 | 0.2 | 2 | 10 worse | 1.00 |" in text and text.count("| base | 1,000 |") == 6
     assert "## What holds for pendulum and ant" in text and "Worse for all of them: GRU; window 5." in text
     assert "| window 5 | 1,000 | - | - | - | failed | failed |" in text and "Worse: window 5 (failed); GRU" in text
 

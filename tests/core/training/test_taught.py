@@ -161,7 +161,9 @@ def test_lessons_of_others_are_not_continued(tmp_path: Path):
     with pytest.raises(DataError, match="digest of the teacher"):
         teach(teacher(), recorded(), CFG, tmp_path / "a", "best", models={"teacher": "other"})
     with pytest.raises(DataError, match="steps"):
-        teach(teacher(), recorded(), replace(CFG, steps=CFG.steps + 1), tmp_path / "a", "best", models={"teacher": "one"})
+        teach(
+            teacher(), recorded(), replace(CFG, steps=CFG.steps + 1), tmp_path / "a", "best", models={"teacher": "one"}
+        )
 
 
 def test_wild_teachers_are_refused(tmp_path: Path):

@@ -42,7 +42,8 @@ def validate(run: Run) -> OpenLoopErrors | None:
         score, lost, table = errors.held_score(), errors.lost, errors.table(horizons)
         if cfg.validation_windows:
             if run.known_valid is None:  # where feet stand in the middle of a trajectory
-                words = run.predictor, run.valid, cfg.remembered, cfg.seed
+                whole = run.valid.select(run.valid.length >= max(horizons))
+                words = run.predictor, whole, cfg.remembered, cfg.seed
                 run.known_valid = remembered(*words, use="used for windows of the validation")
             windows = open_loop(run.predictor, run.known_valid, max(horizons), cfg.validation_windows, anywhere=True)
             score = math.sqrt(score * windows.held_score())
