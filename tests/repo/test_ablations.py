@@ -191,7 +191,7 @@ def test_the_page_has_every_row_and_says_what_is_missing(program: ModuleType, tm
     page.write_page(tmp_path, tmp_path / "page.md")
     text = (tmp_path / "page.md").read_text()
     assert "| GRU | 1,000 | 3 | 0.05 | 0.5 | 2 | 2.50 | 2.50 |" in text
-    assert "| LSTM | 1,000 | - | - | - | failed | failed |" in text
+    assert "| LSTM | 1,000 | 3 | - | - | - | failed | failed |" in text
     assert "its numbers say nothing" in text and "Not run: " in text and "perceptron" in text and "Worse" not in text
     assert (tmp_path / "images/ablations-pendulum.png").stat().st_size > 1000
 
@@ -209,7 +209,7 @@ def test_the_page_concludes_from_real_sizes(program: ModuleType, tmp_path: Path)
     assert "| GRU | 1,000 | 3 | 0.09 | 0.9 | 2 | 4.50 worse | 4.50 worse |" in text
     assert "| LSTM | 1,000 | 3 | 0.2 | 0.2 | 2 | 10 worse | 1.00 |" in text and text.count("| base | 1,000 |") == 6
     assert "## What holds for pendulum and ant" in text and "Worse for all of them: GRU; window 5." in text
-    assert "| window 5 | 1,000 | - | - | - | failed | failed |" in text and "Worse: window 5 (failed); GRU" in text
+    assert "| window 5 | 1,000 | 3 | - | - | - | failed | failed |" in text and "Worse: window 5 (failed); GRU" in text
 
 
 def test_the_base_is_trained_again_with_the_next_seeds(program: ModuleType, monkeypatch, tmp_path: Path):

@@ -170,3 +170,24 @@ def test_what_all_environments_share_gets_the_sum_of_their_derivatives():
         said = with_kernel(mechanics)(at.state, at.control, at.contacts, PhysicalParameters(mass=rows))
         found.append(torch.autograd.grad(said.square().sum(), rows)[0])
     assert found[0].shape == mass.shape and torch.allclose(found[0], found[1].sum(0, keepdim=True), rtol=1e-4)
+
+
+def test_a_default_that_becomes_double_does_no_harm():
+    """Derivatives by parameters stay as they are when PyTorch's default becomes double after a kernel was tried."""
+    mechanics, at = situated("drives and damping, fixed")
+    contacts = None if at.contacts is None else at.contacts.map(lambda each: each[:8])
+    few = Situation(at.state[:8], at.control[:8], contacts, at.rows.map(lambda each: each[:8])).to(torch.float32)
+    step = with_kernel(mechanics)
+    derivatives(step, at.to(torch.float32))  # the kernel is tried
+
+    def by_mass() -> Tensor:
+        assert few.rows.mass is not None
+        return torch.autograd.grad(step(few.state, few.control, few.contacts, few.rows).sum(), few.rows.mass)[0]
+
+    torch.set_default_dtype(torch.float64)
+    try:
+        found = by_mass()
+    finally:
+        torch.set_default_dtype(torch.float32)
+    expected = by_mass()
+    assert torch.equal(found, expected) and expected.abs().max() > 0.0

@@ -23,7 +23,7 @@ OF_SHAPE = 12
 
 def order() -> TouchOrder:
     """A body with a ball; one with a capsule and two balls; one with two capsules."""
-    return TouchOrder(turns=[0, 1, 1, 1, 1, 2, 2, 2, 2], shapes=[0, 1, 1, 2, 3, 4, 4, 5, 5])
+    return TouchOrder(bodies=[0, 1, 1, 1, 1, 2, 2, 2, 2], shapes=[0, 1, 1, 2, 3, 4, 4, 5, 5])
 
 
 def listed(before: list[int] | None, touching: list[int], begins: list[float]) -> list[int]:

@@ -36,7 +36,7 @@ from .contact_turns import is_lower_end, joint_order, joints_before
 from .friction_anchors import Anchoring, FrictionAnchors, anchoring
 from .multibody import BodyFrames, BodyMotion, Multibody
 from .self_contacts import Meeting, SelfContacts
-from .touch_order import TouchOrder
+from .touch_order import TouchOrder, needed_order
 from .vectors import cross, rotate, rotate_inverse
 
 
@@ -160,8 +160,8 @@ class ContactSlots(nn.Module):
         sizes = half_widths(spec.slots) if self.law.has_patches else [slot.radius for slot in spec.slots]
         turns = [turn_of_body[index[spec.slots[slot].body]] for slot in slots]
         of_slots = [index[spec.slots[slot].body] for slot in slots]
-        order = TouchOrder([rank[body] for body in of_slots], [shapes[slot] for slot in slots])
-        self.order = order if self.law.touch_order and order.is_needed else None
+        of_shapes = [rank[body] for body in of_slots], [shapes[slot] for slot in slots]
+        self.order = needed_order(*of_shapes) if self.law.touch_order else None
         self.in_turn = turns, [float(lower) for lower in is_lower_end(spec, slots)]
         """:attr:`turns` and :attr:`lower_ends` as numbers, which are there before tensors hold any."""
         buffers = {

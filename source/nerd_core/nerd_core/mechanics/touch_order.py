@@ -12,17 +12,18 @@ list of its own.
 
 The list is part of the memory of friction (:mod:`nerd_core.mechanics.friction_anchors`): each slot has the place of its
 shape in the list, from one on, zero where the shape does not touch or has the body for itself. A new memory is an empty
-list, and a step without memory begins with one.
+list; in a step without memory every physics step begins with one.
 
 Example::
 
-    order = TouchOrder(turns=[0, 0, 1, 1], shapes=[0, 0, 1, 2])
+    order = TouchOrder(bodies=[0, 0, 1, 1], shapes=[0, 0, 1, 2])
     places = order.listed(before, in_reach, begins)
     chosen = order.sorted(chosen, places)
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import torch
@@ -42,32 +43,37 @@ class TouchOrder(nn.Module):
     _first: Tensor
     _shape_of_slot: Tensor
     _belongs: Tensor
-    _turn: Tensor
+    _body: Tensor
     _listed_before: Tensor
     _is_rival: Tensor
 
-    def __init__(self, turns: Sequence[int], shapes: Sequence[int]):
+    def __init__(self, bodies: Sequence[int], shapes: Sequence[int]):
         """Looks up which slots are one shape.
 
         Args:
-            turns: When the solver comes to the body of each slot, in the order of the slots.
+            bodies: Place of the body of each slot in the order in which the solver comes to bodies, all different.
             shapes: Numbers of their shapes; slots of a shape follow each other.
         """
         super().__init__()
-        first = [slot for slot, shape in enumerate(shapes) if shape not in shapes[:slot]]
-        of_slot = [[shapes[slot] for slot in first].index(shape) for shape in shapes]
-        of_shape = [turns[slot] for slot in first]
-        self.has_rivals = [of_shape.count(turn) > 1 for turn in turns]
+        numbers: dict[int, int] = {}
+        first: list[int] = []
+        for slot, shape in enumerate(shapes):
+            if shape not in numbers:
+                numbers[shape] = len(first)
+                first.append(slot)
+        of_slot = torch.tensor([numbers[shape] for shape in shapes], dtype=torch.long)
+        body_of_shape = torch.tensor([bodies[slot] for slot in first], dtype=torch.long)
+        shapes_of_body = Counter(body_of_shape.tolist())
+        self.has_rivals = [shapes_of_body[body] > 1 for body in bodies]
         self.is_needed = any(self.has_rivals)
-        is_rival = [[one == other and of_shape.count(one) > 1 for other in of_shape] for one in of_shape]
-        belongs = [[of_slot[slot] == shape for slot in range(len(shapes))] for shape in range(len(first))]
+        shared = torch.tensor([shapes_of_body[body] > 1 for body in body_of_shape.tolist()], dtype=torch.bool)
         buffers = {
             "_first": torch.tensor(first, dtype=torch.long),
-            "_shape_of_slot": torch.tensor(of_slot, dtype=torch.long),
-            "_belongs": torch.tensor(belongs, dtype=torch.bool).reshape(len(first), len(shapes), 1),
+            "_shape_of_slot": of_slot,
+            "_belongs": (torch.arange(len(first)).unsqueeze(1) == of_slot).unsqueeze(2),
             "_listed_before": torch.ones(len(first), len(first), dtype=torch.bool).tril(-1).unsqueeze(2),
-            "_is_rival": torch.tensor(is_rival, dtype=torch.bool).reshape(len(first), len(first), 1),
-            "_turn": torch.tensor(turns, dtype=torch.long).unsqueeze(1),
+            "_is_rival": ((body_of_shape.unsqueeze(1) == body_of_shape) & shared).unsqueeze(2),
+            "_body": torch.tensor(bodies, dtype=torch.long).unsqueeze(1),
         }
         for name, value in buffers.items():
             self.register_buffer(name, value, persistent=False)
@@ -102,9 +108,15 @@ class TouchOrder(nn.Module):
             places: What :meth:`listed` gave.
         """
         count = len(self._shape_of_slot)
-        rank = self._turn * (count + 1) + places.long()
+        rank = self._body * (count + 1) + places.long()
         rank = rank.gather(0, chosen) * count + chosen  # all different
         return chosen.gather(0, rank.argsort(0))
 
 
-__all__ = ["LAST", "TouchOrder"]
+def needed_order(bodies: Sequence[int], shapes: Sequence[int]) -> TouchOrder | None:
+    """The order of the shapes of a robot, arguments as of :class:`TouchOrder`; None where every body has one shape."""
+    order = TouchOrder(bodies, shapes)
+    return order if order.is_needed else None
+
+
+__all__ = ["LAST", "TouchOrder", "needed_order"]

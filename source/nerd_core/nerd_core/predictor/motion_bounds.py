@@ -131,7 +131,7 @@ class MotionBounds(nn.Module):
         """The ranges of what was kept, without the share at either end of each number."""
         found = {}
         for name, rows in self._kept.items():
-            place = max(1, int(self._outliers * len(rows)))
+            place = int(self._outliers * len(rows)) + 1
             found[f"{name}_lower"] = -rows.kthvalue(place, 0).values
             found[f"{name}_upper"] = -(-rows).kthvalue(place, 0).values
         self._kept = {}

@@ -146,10 +146,8 @@ class RobotGradient:
             gradients,
         ]
         self.robot.launch(self._adjoint, count, arguments)
-        of_rows = [
-            each if len(getattr(rows, name)) > 1 else each.sum(0, keepdim=True)
-            for name, each in by_rows.copies().items()
-        ]
+        parts = by_rows.copies()
+        of_rows = [parts[name] if len(getattr(rows, name)) > 1 else parts[name].sum(0, keepdim=True) for name in wanted]
         self._free_rows.append(by_rows)
         of_memory = [] if by_memory is None else [before]
         return *found, *(each.sum(0) for each in shared), *of_rows, *of_memory
@@ -213,7 +211,7 @@ class _RowGradients:
     def __init__(self, count: int, shapes: dict[str, torch.Size], robot: RobotKernel):
         self.count, self.shapes = count, shapes
         self._sizes = [count * math.prod(shape) for shape in shapes.values()]
-        self._memory = torch.zeros(sum(self._sizes), device=wp.device_to_torch(robot.device))
+        self._memory = torch.zeros(sum(self._sizes), dtype=torch.float32, device=wp.device_to_torch(robot.device))
         # What is not written, as it has no derivative, stays zero.
         self.arrays = robot.no_parameters
         if shapes:
