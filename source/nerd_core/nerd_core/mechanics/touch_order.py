@@ -62,17 +62,18 @@ class TouchOrder(nn.Module):
                 numbers[shape] = len(first)
                 first.append(slot)
         of_slot = torch.tensor([numbers[shape] for shape in shapes], dtype=torch.long)
-        body_of_shape = torch.tensor([bodies[slot] for slot in first], dtype=torch.long)
-        shapes_of_body = Counter(body_of_shape.tolist())
+        body_of_shape = [bodies[slot] for slot in first]  # tensors are laid out without numbers, too
+        shapes_of_body = Counter(body_of_shape)
         self.has_rivals = [shapes_of_body[body] > 1 for body in bodies]
         self.is_needed = any(self.has_rivals)
-        shared = torch.tensor([shapes_of_body[body] > 1 for body in body_of_shape.tolist()], dtype=torch.bool)
+        shared = torch.tensor([shapes_of_body[body] > 1 for body in body_of_shape], dtype=torch.bool)
+        of_shapes = torch.tensor(body_of_shape, dtype=torch.long)
         buffers = {
             "_first": torch.tensor(first, dtype=torch.long),
             "_shape_of_slot": of_slot,
             "_belongs": (torch.arange(len(first)).unsqueeze(1) == of_slot).unsqueeze(2),
             "_listed_before": torch.ones(len(first), len(first), dtype=torch.bool).tril(-1).unsqueeze(2),
-            "_is_rival": ((body_of_shape.unsqueeze(1) == body_of_shape) & shared).unsqueeze(2),
+            "_is_rival": ((of_shapes.unsqueeze(1) == of_shapes) & shared).unsqueeze(2),
             "_body": torch.tensor(bodies, dtype=torch.long).unsqueeze(1),
         }
         for name, value in buffers.items():
