@@ -153,3 +153,14 @@ def test_every_kind_of_model_can_be_exported(tmp_path, name):
     """Perceptrons, recurrent networks, absolute positions and ensembles agree as well."""
     report = export(make(*OTHERS[name]), tmp_path / "out", check_steps=300)
     assert max(report.values()) < 1e-5
+
+
+def test_a_model_that_says_no_numbers_is_refused(tmp_path):
+    """A step that is not finite agrees with nothing: the refusal says so, and leaves no folder."""
+    predictor = make(pendulum(), PredictorCfg(network=MlpCfg(hidden=(8,))))
+    with torch.no_grad():
+        for param in predictor.parameters():
+            param.fill_(torch.inf)
+    with pytest.raises(ExportError, match="cannot be compared"):
+        export(predictor, tmp_path / "out", formats=("torch",), check_steps=2)
+    assert not (tmp_path / "out").exists()

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import logging
+import math
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -134,6 +135,11 @@ def export(
             report[ONNX] = compare(step, onnx_runner(folder / ONNX), check_steps)
         tolerance = _tolerance(step, check_steps)
         for name, error in report.items():
+            if not math.isfinite(error):
+                raise ExportError(
+                    f"'{name}' cannot be compared with this library: from states that are drawn at random within its "
+                    "data one of them says what is no number; a model that is held near its data (--within-data) can be"
+                )
             if not error <= tolerance:
                 raise ExportError(
                     f"'{name}' differs from this library by {error:.2e}, expected at most {tolerance:.1e}"
