@@ -64,7 +64,7 @@ def write_page(evidence: Path, page: Path) -> None:
 
 def horizons_of(told: Mapping[str, Any]) -> list[str]:
     """The horizons at which errors were taken."""
-    bases = [row for row in told["rows"] if row["name"] == BASE and not row["failure"]]
+    bases = bases_of(told)
     if not bases:
         raise SystemExit(f"got no training of '{BASE}' that succeeded, expected one: the others are measured by it")
     return list(bases[0]["errors"])
@@ -79,14 +79,13 @@ def section(robot: str, told: Mapping[str, Any]) -> str:
     """
     rows: Sequence[Mapping[str, Any]] = told["rows"]
     horizons = horizons_of(told)
-    first = next(row for row in rows if row["name"] == BASE and not row["failure"])
     base, shown = middle(bases_of(told)), ends_of(horizons)
-    units = " / ".join(name.replace("_", " ") for name in first["errors"][horizons[0]])
+    units = " / ".join(name.replace("_", " ") for name in base["errors"][horizons[0]])
     lines = [
         f"## {robot.capitalize()}",
         "",
-        f"`{ROBOTS[robot].task}`, {first['transitions']:,} transitions, {told['seconds']:g} s of processor time each, "
-        f"{first['trajectories']} held-out roll-outs; errors: {units}."
+        f"`{ROBOTS[robot].task}`, {base['transitions']:,} transitions, {told['seconds']:g} s of processor time each, "
+        f"{base['trajectories']} held-out roll-outs; errors: {units}."
         + (" A run in tiny sizes: **its numbers say nothing**." if told["smoke"] else ""),
         "",
         *(line for each in shown if not told["smoke"] for line in (conclusions(told, each), "")),

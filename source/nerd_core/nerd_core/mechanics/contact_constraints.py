@@ -160,8 +160,8 @@ class ContactSlots(nn.Module):
         sizes = half_widths(spec.slots) if self.law.has_patches else [slot.radius for slot in spec.slots]
         turns = [turn_of_body[index[spec.slots[slot].body]] for slot in slots]
         of_slots = [index[spec.slots[slot].body] for slot in slots]
-        of_shapes = [rank[body] for body in of_slots], [shapes[slot] for slot in slots]
-        self.order = needed_order(*of_shapes) if self.law.touch_order else None
+        ranks = [rank[body] for body in of_slots]
+        self.order = needed_order(ranks, [shapes[slot] for slot in slots]) if self.law.touch_order else None
         self.in_turn = turns, [float(lower) for lower in is_lower_end(spec, slots)]
         """:attr:`turns` and :attr:`lower_ends` as numbers, which are there before tensors hold any."""
         buffers = {

@@ -51,7 +51,7 @@ class TouchOrder(nn.Module):
         """Looks up which slots are one shape.
 
         Args:
-            bodies: Place of the body of each slot in the order in which the solver comes to bodies, all different.
+            bodies: Place of the body of each slot in the order in which the solver comes to bodies.
             shapes: Numbers of their shapes; slots of a shape follow each other.
         """
         super().__init__()
