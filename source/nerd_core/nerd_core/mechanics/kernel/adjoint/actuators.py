@@ -12,6 +12,7 @@ from typing import Any
 import warp as wp
 
 from ..actuators import ActuatorParameters, from_table, motor_bounds, wanted_effort
+from .reading import add_control
 
 
 @wp.func
@@ -102,10 +103,4 @@ def pull_actuated_effort(
     return by_velocity
 
 
-@wp.func
-def add_control(gradients: Any, env: int, column: int, value: float):
-    """Adds to the derivative by a control."""
-    gradients.control[env, column] = gradients.control[env, column] + value
-
-
-__all__ = ["add_control", "pull_actuated_effort"]
+__all__ = ["pull_actuated_effort"]

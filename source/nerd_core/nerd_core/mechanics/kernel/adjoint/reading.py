@@ -12,9 +12,14 @@ import warp as wp
 from ..contact_constraints import slot_centre
 from ..step import part_of
 from ..tables import Inputs, RobotTables
-from .actuators import add_control
 from .multibody import pull_point
 from .root_motion import pull_turn
+
+
+@wp.func
+def add_control(gradients: Any, env: int, column: int, value: float):
+    """Adds to the derivative by a control."""
+    gradients.control[env, column] = gradients.control[env, column] + value
 
 
 @wp.func
